@@ -1,25 +1,22 @@
 // Package chaos is the chaos test of the whole service. It runs real processes of this program under load, kills them
 // (kill -9), and makes what they depend on fail: the disk is full, Postgres is unavailable, the log does not answer, file
-// descriptors run out. Load clients record every answer. After each round, with everything healthy again, the checks
-// compare the service with the record: all that was acknowledged must be there, and nothing else that no client requested:
-// sites, keys, revocations, quotas, bills, projections. Its constraint: only what the service promises is a violation, so a
-// request without an answer may have happened or not.
+// descriptors run out. Package model knows what each answer may be. After each round, with everything healthy again, the checks
+// show it what the service holds: all that was acknowledged must be there, and nothing that no client requested: sites, keys,
+// revocations, quotas, bills, projections. Only what the service promises is a violation, so a request without an answer may
+// have happened or not.
 //
 //	Run ──> runProfile ──> startAll                        system: instances, log node, Postgres, disk
-//	            ├──> startClients: client ──> sendAPI ──> bill.recordAnswer
-//	            │                                   └──> referential.acknowledge, recordDoubt
+//	            ├──> startClients: client ──> sendAPI, sendArea ──> model.Begin, model.End
 //	            ├──> runRound ──> killInstances, injectFault ──> restartMissing
-//	            │        └──> checkSystem ──> referential.matchState, bill.compareBilled ──> violations
+//	            │        └──> checkSystem ──> model.SettleAccount, SettlePlaces, SettleUsage ──> violations
 //	            └──> checkAtEnd: checkSystem, checkHistory, checkRebuild                         ──> Report
 //
-// A referential is written by one client, one request at a time. So the states that it may hold are known (model.go
-// computes them): one, or several while a write is in doubt, that is, sent without an answer. Two things are violations: an
-// answer that no possible state gives, and a list that equals none of the possible states, for instance because a row was
-// lost, or half of a sync was applied, or an old write was applied again. Every row carries an edition, the number of the
-// write that it comes from; its version counts the writes of the site.
+// A referential is written by one client, one request at a time. So the model knows the states that it may hold: one, or
+// several while the fate of a write is unknown. Two things are violations: an answer that no possible state gives, and a list
+// that equals none of the possible states, for instance because a row was lost, or half of a sync was applied, or an old write
+// was applied again. The name of every row carries an edition, the number of the write that it comes from.
 //
-// Requests are counted by account and endpoint as they are answered. The service must bill all of them, and beyond them at
-// most those that a kill left without an answer.
+// The service must bill all requests that it answered, and beyond them at most those that a kill left without an answer.
 package chaos
 
 import (
@@ -36,6 +33,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"lieudit/cmd/bench/harness"
+	"lieudit/cmd/bench/model"
 )
 
 // Options are the parameters of a run. All but KeepGoing, KeepData, LongOutage and Log are required.
@@ -95,11 +93,12 @@ type run struct {
 	*system
 	httpClient *http.Client
 	rng        *rand.Rand
-	bill       *bill
+	model      *model.Model
 	began      time.Time
 	givenUp    <-chan struct{} // closed when the run is given up
 	round      atomic.Int64
-	outages    int // of Postgres so far; only the goroutine of the fault uses it
+	outages    int                // of Postgres so far; only the goroutine of the fault uses it
+	unanswered map[billLine]int64 // requests that are billed and were not answered, up to the last check, which alone uses it
 
 	healthTimeout time.Duration // for everything to become healthy, once faults have ended
 	searchTimeout time.Duration // for the search to find a write, and for a failed request to succeed
@@ -114,10 +113,15 @@ type run struct {
 
 // newRun prepares the run of the n-th profile, and starts nothing. Profiles of one seed draw different random numbers.
 func newRun(o Options, p Profile, n uint64) *run {
-	return &run{
-		Options: o, system: &system{profile: p}, httpClient: newHTTPClient(), rng: rand.New(rand.NewPCG(o.Seed, n)), bill: newBill(), began: time.Now(),
+	r := &run{
+		Options: o, system: &system{profile: p}, httpClient: newHTTPClient(), rng: rand.New(rand.NewPCG(o.Seed, n)), began: time.Now(), unanswered: map[billLine]int64{},
 		healthTimeout: time.Minute, searchTimeout: 15 * time.Second,
 	}
+	r.model = model.New(func(rule model.Rule, format string, args ...any) {
+		r.reportViolation("%s: %s", rule, fmt.Sprintf(format, args...))
+	})
+	r.model.SoleWriters, r.model.RefundsInOrder = true, true
+	return r
 }
 
 // runProfile starts the system, runs the load and all rounds, and checks the end only where no round found a violation: after
@@ -197,7 +201,6 @@ func (r *run) restartMissing(ctx context.Context) error {
 		}
 		if p != nil {
 			i.kill()
-			r.bill.recordKill(p)
 		}
 		if err := r.startInstance(ctx, i); err != nil {
 			return fmt.Errorf("with everything healthy again: %w", err)

@@ -14,9 +14,11 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"lieudit/cmd/bench/harness"
+	"lieudit/cmd/bench/model"
 	"lieudit/cmd/lieudit/adminclient"
 	"lieudit/schemas/body"
 	"lieudit/schemas/locations"
+	"lieudit/schemas/plan"
 )
 
 // concurrentChecks is how many accounts are checked concurrently.
@@ -134,115 +136,102 @@ func (r *run) retryFailed(ctx context.Context, send func() answer) (last answer)
 // request is billed.
 func (r *run) getAPI(ctx context.Context, at *serverProcess, a *account, endpoint, path string) answer {
 	return r.retryFailed(ctx, func() answer {
-		return r.sendAPI(ctx, at, request{account: a, key: a.key, endpoint: endpoint, method: http.MethodGet, path: path})
+		return r.sendAPI(ctx, at, request{account: a, label: a.label, key: a.key, endpoint: endpoint, method: http.MethodGet, path: path})
 	})
 }
 
 // retryArea sends a request to the customer area, and retries where it fails.
 func (r *run) retryArea(ctx context.Context, at *serverProcess, method, path string, body any) answer {
-	return r.retryFailed(ctx, func() answer { return r.sendArea(ctx, at, method, path, body) })
+	return r.retryFailed(ctx, func() answer { return r.sendArea(ctx, at, request{method: method, path: path}, body) })
 }
 
-// checkAccount checks every referential of an account, the number of sites in /me, and its keys. probe is a random number
-// that picks the site that is written. A referential that fails is excluded from now on.
+// checkAccount has the model check an account, its keys and its sites, and then checks every referential and the number of
+// sites in /me. probe is a random number that picks the site that is written. What the model has seen is what it then holds
+// possible.
 func (r *run) checkAccount(ctx context.Context, at *serverProcess, a *account, probe int) {
-	for _, f := range a.referentials {
-		if f.excluded {
-			continue
+	path := adminclient.JoinPath("", "accounts", a.id)
+	shown := r.retryArea(ctx, at, http.MethodGet, path, nil)
+	keys := r.retryArea(ctx, at, http.MethodGet, path+"/keys?limit=1000", nil)
+	r.model.SettleAccount(a.id, shown.forModel(), keys.forModel(), time.Now())
+	if len(a.referentials) > 0 {
+		if err := r.settleSites(ctx, at, a); err != nil {
+			r.reportViolation("%v", err)
+			return
 		}
+	}
+	for _, f := range a.referentials {
 		if err := r.checkReferential(ctx, at, f, probe); err != nil {
-			f.excluded = true
 			r.reportViolation("%v", err)
 		}
 	}
 	if err := r.checkMe(ctx, at, a); err != nil {
 		r.reportViolation("%s: %v", a.id, err)
 	}
-	if err := r.checkKeys(ctx, at, a); err != nil {
+	if err := r.checkKeys(ctx, a); err != nil {
 		r.reportViolation("%s: %v", a.id, err)
 	}
 }
 
-// checkReferential checks one referential in four steps: its list is a possible state; a dry run of a sync of that list
-// changes nothing; a write succeeds; the search finds what was written. The list comes from a read model, the dry run from
-// the write side: so both must hold the same sites. The write is retried, and is in doubt until it is acknowledged.
-func (r *run) checkReferential(ctx context.Context, at *serverProcess, f *referential, probe int) error {
-	got, err := r.listSites(ctx, at, f)
-	if err != nil {
-		return err
-	}
-	if err := f.matchState(got); err != nil {
-		return err
-	}
-	if err := r.checkUnchanged(ctx, at, f); err != nil {
-		return err
-	}
-	f.edition++
-	// The edition is new, so no earlier write can have put this content there.
-	w := write{action: put, rows: []row{{probe % f.rows, f.edition}}}
-	if had := f.possible[0].sites[w.rows[0].id]; !had.active && f.possible[0].active >= f.account.limits.ceiling {
-		return nil // another active site would exceed the ceiling
-	}
-	a := r.retryFailed(ctx, func() answer {
-		got := r.sendAPI(ctx, at, w.newRequest(f))
-		if got.status == 0 || got.status >= http.StatusInternalServerError {
-			f.recordDoubt(w)
+// settleSites has the model compare the lists of an account's referentials and sites, inactive ones included, with what may be.
+func (r *run) settleSites(ctx context.Context, at *serverProcess, a *account) error {
+	const oneReferential = "GET /locations/referentiels/{code}"
+	list := r.getAPI(ctx, at, a, "GET /locations/referentiels", "/locations/referentiels")
+	sites := map[string]model.Answer{}
+	for _, f := range a.referentials {
+		var all struct {
+			Results []json.RawMessage `json:"results"`
 		}
-		return got
-	})
-	answered, err := outcomeOf(w, a.status, a.body)
-	if a.status != http.StatusOK && a.status != http.StatusCreated || err != nil {
-		return fmt.Errorf("%s/%s takes no write: %s", f.account.id, f.code, a)
-	}
-	if err := f.acknowledge(w, answered); err != nil {
-		return err
-	}
-	return harness.Retry(ctx, r.searchTimeout, retryInterval, func() error { return r.searchSite(ctx, at, f, w.rows[0]) })
-}
-
-// listSites reads the state of a referential from its list, inactive sites included.
-func (r *run) listSites(ctx context.Context, at *serverProcess, f *referential) (state, error) {
-	var all []locations.Site
-	get := func(path string) answer {
-		return r.getAPI(ctx, at, f.account, "GET /locations/referentiels/{code}/sites", path)
-	}
-	err := readPages("/locations/referentiels/"+f.code+"/sites?statut=tous&limit=1000", get, func(one json.RawMessage) error {
-		var s locations.Site
-		err := json.Unmarshal(one, &s)
-		all = append(all, s)
-		return err
-	})
-	if err != nil {
-		return state{}, err
-	}
-	return stateOf(all)
-}
-
-// checkUnchanged sends a dry run of a sync of the active sites: the write side must answer that nothing would change. It must
-// follow matchState, which leaves one possible state.
-func (r *run) checkUnchanged(ctx context.Context, at *serverProcess, f *referential) error {
-	now := f.possible[0]
-	w := write{action: syncSites}
-	for id := range f.rows {
-		if had := now.sites[id]; had.active {
-			w.rows = append(w.rows, row{id, had.edition})
+		get := func(path string) answer { return r.getAPI(ctx, at, a, oneReferential+"/sites", path) }
+		seen := map[string]bool{}
+		if err := readPages("/locations/referentiels/"+f.code+"/sites?statut=tous&limit=1000", get, func(one json.RawMessage) error {
+			var s locations.Site
+			if err := json.Unmarshal(one, &s); err != nil {
+				return err
+			}
+			if seen[s.ExternalID] {
+				return fmt.Errorf("%s/%s: site %s is listed twice", a.id, f.code, s.ExternalID)
+			}
+			seen[s.ExternalID] = true
+			all.Results = append(all.Results, one)
+			return nil
+		}); err != nil {
+			return err
 		}
+		text, err := json.Marshal(all)
+		if err != nil {
+			return err
+		}
+		sites[f.code] = model.Answer{Status: http.StatusOK, Body: text}
+		f.lost, f.lostWrites = nil, 0
 	}
-	q := w.newRequest(f)
-	q.body = w.batchBody(true)
-	a := r.retryFailed(ctx, func() answer { return r.sendAPI(ctx, at, q) })
-	answered, err := outcomeOf(w, a.status, a.body)
-	want := outcome{Status: http.StatusOK, Unchanged: now.active, Before: now.active, After: now.active}
-	if err != nil || answered != want {
-		return fmt.Errorf("a dry run of what %s/%s lists is answered %s; want %+v", f.account.id, f.code, a, want)
-	}
+	r.model.SettlePlaces(a.id, list.forModel(), sites)
 	return nil
 }
 
+// checkReferential checks one referential, whose sites the model knows for certain, in three steps: a dry run of a sync of all
+// its active sites changes nothing; a write succeeds; the search finds what was written. The list came from a read model, the
+// dry run comes from the write side: so both must hold the same sites. The model checks what both are answered.
+func (r *run) checkReferential(ctx context.Context, at *serverProcess, f *referential, probe int) error {
+	dryRun := model.SyncSites{Code: f.code, Rows: activeRows(r.model.KnownSites(f.account.id, f.code, 0)), IsDryRun: true}
+	if a := r.retryFailed(ctx, func() answer { return r.sendAPI(ctx, at, f.newRequest(dryRun)) }); a.status != http.StatusOK {
+		return fmt.Errorf("a dry run of what %s/%s lists is answered %s", f.account.id, f.code, a)
+	}
+	f.edition++
+	// The edition is new, so no earlier write can have put this content there.
+	w := f.newPut(probe % f.rows)
+	a := r.retryFailed(ctx, func() answer { return r.sendAPI(ctx, at, f.newRequest(w)) })
+	switch a.status {
+	case http.StatusConflict:
+		return nil // the model knows whether another active site would exceed the ceiling
+	case http.StatusOK, http.StatusCreated:
+		return harness.Retry(ctx, r.searchTimeout, retryInterval, func() error { return r.searchSite(ctx, at, f, w) })
+	}
+	return fmt.Errorf("%s/%s takes no write: %s", f.account.id, f.code, a)
+}
+
 // searchSite searches for a site by its name. The error says that it was not found.
-func (r *run) searchSite(ctx context.Context, at *serverProcess, f *referential, w row) error {
-	want := contentOf(w).Name
-	a := r.getAPI(ctx, at, f.account, "GET /locations/search", "/locations/search?referentiel="+f.code+"&q="+url.QueryEscape(want))
+func (r *run) searchSite(ctx context.Context, at *serverProcess, f *referential, w model.PutSite) error {
+	a := r.getAPI(ctx, at, f.account, "GET /locations/search", "/locations/search?referentiel="+f.code+"&q="+url.QueryEscape(w.Name))
 	var found body.Locations
 	if a.status != http.StatusOK {
 		return fmt.Errorf("%s/%s: search: %s", f.account.id, f.code, a)
@@ -251,15 +240,22 @@ func (r *run) searchSite(ctx context.Context, at *serverProcess, f *referential,
 		return err
 	}
 	for _, s := range found.Results {
-		if s.ExternalID == externalID(w.id) && s.Name == want {
+		if s.ExternalID == w.ExternalID && s.Name == w.Name {
 			return nil
 		}
 	}
-	return fmt.Errorf("%s/%s: %s was written and is not found", f.account.id, f.code, want)
+	return fmt.Errorf("%s/%s: %s was written and is not found", f.account.id, f.code, w.Name)
 }
 
-// checkMe compares the number of active sites that /me shows with the sum over the account's referentials, and this sum
-// with the ceiling. Where a referential is excluded the sum is not known, so nothing is compared.
+// activeSites returns how many active sites an account has, by the model.
+func (r *run) activeSites(a *account) (n int) {
+	for _, f := range a.referentials {
+		n += len(activeRows(r.model.KnownSites(a.id, f.code, 0)))
+	}
+	return n
+}
+
+// checkMe compares the number of active sites that /me shows with the model's, and that with the ceiling of the plan.
 func (r *run) checkMe(ctx context.Context, at *serverProcess, a *account) error {
 	got := r.getAPI(ctx, at, a, "GET /me", "/me")
 	if a.exhausted && got.status == http.StatusTooManyRequests {
@@ -269,68 +265,25 @@ func (r *run) checkMe(ctx context.Context, at *serverProcess, a *account) error 
 	if err := json.Unmarshal(got.body, &me); err != nil || got.status != http.StatusOK {
 		return fmt.Errorf("GET /me: %s", got)
 	}
-	active := 0
-	for _, f := range a.referentials {
-		if f.excluded {
-			return nil
-		}
-		active += f.possible[0].active
-	}
-	if me.Sites.Active != nil && *me.Sites.Active != active || active > a.limits.ceiling {
-		return fmt.Errorf("it has %d sites, /me tells %d of at most %d", active, *me.Sites.Active, a.limits.ceiling)
+	p, _ := plan.Lookup(a.plan) // a constant of package plan
+	active := r.activeSites(a)
+	if me.Sites.Active != nil && *me.Sites.Active != active || active > p.SiteCeiling() {
+		return fmt.Errorf("it has %d sites, /me tells %d of at most %d", active, *me.Sites.Active, p.SiteCeiling())
 	}
 	return nil
 }
 
-// checkKeys checks that every instance refuses a key whose revocation was acknowledged and serves a key that was never
-// revoked, and that the list of keys agrees. Where a revocation was sent without an answer, the list reports whether it
-// happened.
-func (r *run) checkKeys(ctx context.Context, at *serverProcess, a *account) error {
-	listed := map[string]body.Key{}
-	get := func(path string) answer { return r.retryArea(ctx, at, http.MethodGet, path, nil) }
-	err := readPages(adminclient.JoinPath("", "accounts", a.id, "keys")+"?limit=1000", get, func(one json.RawMessage) error {
-		var k body.Key
-		err := json.Unmarshal(one, &k)
-		listed[k.ID] = k
-		return err
-	})
-	if err != nil {
-		return err
-	}
-	for _, k := range a.extraKeys {
-		shown, found := listed[k.id]
-		switch {
-		case !found:
-			return fmt.Errorf("key %s was issued and is not listed", k.id)
-		case !k.revoked.IsZero() && shown.Revoked.IsZero():
-			return fmt.Errorf("key %s was revoked and is listed without that", k.id)
-		case !k.revokeSent && !shown.Revoked.IsZero():
-			return fmt.Errorf("key %s is listed as revoked, and nobody revoked it", k.id)
-		case k.revoked.IsZero() && !shown.Revoked.IsZero():
-			k.revoked = shown.Revoked // the revocation was sent without an answer, and has happened
-		}
+// checkKeys uses every key of an account on every instance. The model checks the answers.
+func (r *run) checkKeys(ctx context.Context, a *account) error {
+	for _, k := range r.model.Secrets(a.id) {
 		for _, i := range r.instances {
-			if err := r.checkKey(ctx, i.current.Load(), a, k); err != nil {
-				return err
+			if got := r.retryFailed(ctx, func() answer { return r.useKey(ctx, i.current.Load(), a, k) }); k.IsActive && got.status != http.StatusOK &&
+				(got.status != http.StatusTooManyRequests || !a.exhausted) {
+				return fmt.Errorf("key %s: GET /me: %s", k.ID, got)
 			}
 		}
 	}
 	return nil
-}
-
-// checkKey checks that one instance serves or refuses a key.
-func (r *run) checkKey(ctx context.Context, at *serverProcess, a *account, k *issuedKey) error {
-	if !k.revoked.IsZero() {
-		r.checkRefused(ctx, at, a, k)
-		return nil
-	}
-	return harness.Retry(ctx, r.searchTimeout, retryInterval, func() error {
-		got := r.sendAPI(ctx, at, request{account: a, key: k.token, endpoint: "GET /me", method: http.MethodGet, path: "/me"})
-		if got.status == http.StatusOK || a.exhausted && got.status == http.StatusTooManyRequests {
-			return nil
-		}
-		return fmt.Errorf("key %s: GET /me: %s", k.id, got)
-	})
 }
 
 // waitCaughtUp waits until the serving read models of every instance have caught up with the log. It reports an instance
@@ -354,7 +307,7 @@ func (r *run) waitCaughtUp(ctx context.Context) bool {
 // one copy of a read model; a rebuild fills a new one while the old one serves. The error names one that is stopped or behind
 // the log.
 func (r *run) servingGenerations(ctx context.Context, at *serverProcess) (map[string]string, error) {
-	a := r.sendArea(ctx, at, http.MethodGet, "/projections", nil)
+	a := r.sendArea(ctx, at, request{method: http.MethodGet, path: "/projections"}, nil)
 	var all body.Projections
 	if err := json.Unmarshal(a.body, &all); err != nil || a.status != http.StatusOK {
 		return nil, fmt.Errorf("projections: %s", a)

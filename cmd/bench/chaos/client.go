@@ -17,6 +17,7 @@ import (
 	"github.com/cenkalti/backoff/v5"
 
 	"lieudit/cmd/bench/harness"
+	"lieudit/cmd/bench/model"
 	"lieudit/cmd/lieudit/adminclient"
 	"lieudit/eventstore"
 	"lieudit/eventstore/clock"
@@ -39,11 +40,14 @@ func newHTTPClient() *http.Client {
 // endpoint.
 type request struct {
 	account        *account
-	key            string // secret
+	label, key     string // of the key, and its secret
 	endpoint       string // as it is billed: "GET /me"
 	method, path   string
 	body           []byte
 	idempotencyKey string
+
+	command   model.PlacesCommand  // what it changes of the account's sites; nil: nothing
+	onAccount model.AccountCommand // what it changes of the account itself; nil: nothing
 }
 
 // answer is the result of a request.
@@ -54,12 +58,18 @@ type answer struct {
 	err    error
 }
 
-// sendAPI sends a request to the API of a process once, and records the answer in the bill and the totals.
+// forModel returns the answer as the model takes it.
+func (a answer) forModel() model.Answer {
+	return model.Answer{Status: a.status, Body: a.body, IsSent: a.sent}
+}
+
+// sendAPI sends a request to the API of a process once, has the model check the answer, and records it in the totals.
 func (r *run) sendAPI(ctx context.Context, at *serverProcess, q request) answer {
+	call := r.model.Begin(model.Operation{
+		Text: q.method + " " + q.path, Instance: at.number, Account: q.account.id, Endpoint: q.endpoint, Key: q.label, Weight: 1, OnPlaces: q.command,
+	}, time.Now())
 	a := r.doRequest(ctx, "http://"+at.process.API+adminclient.APIPath, q)
-	if a.sent || a.status > 0 {
-		r.bill.recordAnswer(at, billLine{q.account.id, q.endpoint}, a.status)
-	}
+	r.model.End(call, a.forModel(), time.Now())
 	r.updateTotals(func(t *Totals) { t.addAnswer(a) })
 	if a.status == 0 && !at.killed.Load() && errors.Is(a.err, context.DeadlineExceeded) && ctx.Err() == nil {
 		r.reportViolation("%s of %s has no answer after %v", q.endpoint, q.account.id, requestTimeout)
@@ -67,13 +77,20 @@ func (r *run) sendAPI(ctx context.Context, at *serverProcess, q request) answer 
 	return a
 }
 
-// sendArea sends a request to the customer area of a process once, as the operator.
-func (r *run) sendArea(ctx context.Context, at *serverProcess, method, path string, body any) answer {
-	q := request{key: r.operatorToken, method: method, path: path}
+// sendArea sends a request to the customer area of a process once, as the operator, and has the model check the answer.
+func (r *run) sendArea(ctx context.Context, at *serverProcess, q request, body any) answer {
+	q.key = r.operatorToken
 	if body != nil {
 		q.body, _ = json.Marshal(body) // never fails for the types of package body
 	}
-	return r.doRequest(ctx, "http://"+at.process.Area+adminclient.CustomerAreaPath, q)
+	op := model.Operation{Text: q.method + " " + q.path, Instance: at.number, Token: model.Operator, OnAccount: q.onAccount}
+	if q.account != nil {
+		op.Account = q.account.id
+	}
+	call := r.model.Begin(op, time.Now())
+	a := r.doRequest(ctx, "http://"+at.process.Area+adminclient.CustomerAreaPath, q)
+	r.model.End(call, a.forModel(), time.Now())
+	return a
 }
 
 // doRequest sends a request once and reads the whole answer. answer.sent is false only where no request can have reached the
@@ -135,27 +152,19 @@ func (a answer) String() string {
 	return fmt.Sprintf("%d %.300s", a.status, a.body)
 }
 
-// account is a customer account that the run opened, with what the run did to it. Each of its referentials
-// is written by one client. excluded changes only in checks, when no client sends a request.
+// account is a customer account that the run opened. Each of its referentials is written by one client. excluded changes only
+// in checks, when no client sends a request.
 type account struct {
 	id           string
 	plan         plan.Name
 	quota        int64
-	exhausted    bool // the run exhausts its quota: 429 is a right answer
-	limits       limits
-	key          string // secret
+	exhausted    bool   // the run exhausts its quota: 429 is a right answer
+	label, key   string // of the key that clients use, and its secret
 	referentials []*referential
 	excluded     bool // an instance did not answer it, which is reported: it is not checked any more
 
-	keysLock  sync.Mutex
-	extraKeys []*issuedKey // that rotateKey issued
-}
-
-// issuedKey is a secret key that a client issued.
-type issuedKey struct {
-	id, token  string
-	revokeSent bool      // its revocation was sent
-	revoked    time.Time // when that was acknowledged; zero before
+	keysLock sync.Mutex // held while a key is issued or revoked
+	keys     int        // that were asked for, by openAccount or rotateKey
 }
 
 // unlimitedQuota is a quota that no run reaches.
@@ -164,10 +173,9 @@ const unlimitedQuota = 1_000_000_000
 // newAccount returns an account that is still to be opened, with a referential for each of rows, which says how many sites
 // the referential may have.
 func newAccount(id string, name plan.Name, quota int64, rows ...int) *account {
-	p, _ := plan.Lookup(name) // the names are constants of package plan
-	a := &account{id: id, plan: name, quota: quota, exhausted: quota < unlimitedQuota, limits: limits{p.SiteCapacity, p.SiteCeiling()}}
+	a := &account{id: id, plan: name, quota: quota, exhausted: quota < unlimitedQuota}
 	for n, rows := range rows {
-		a.referentials = append(a.referentials, newReferential(a, fmt.Sprintf("ref-%d", n+1), rows))
+		a.referentials = append(a.referentials, &referential{account: a, code: fmt.Sprintf("ref-%d", n+1), rows: rows})
 	}
 	return a
 }
@@ -196,11 +204,14 @@ func (r *run) openAccounts(ctx context.Context) error {
 // openAccount opens an account with a key and its referentials, and retries each request until it succeeds. 409 is success
 // too: an earlier try was done without an answer. Only then the account is listed in r.accounts, where clients find it.
 func (r *run) openAccount(ctx context.Context, a *account, rng *rand.Rand) error {
-	opening := body.OpenAccount{ID: a.id, Name: "Compte " + a.id, Plan: a.plan, Quota: a.quota}
-	if _, err := r.postAreaUntil(ctx, rng, "/accounts", opening, http.StatusCreated, http.StatusConflict); err != nil {
+	command := model.OpenAccount{ID: a.id, Name: "Compte " + a.id, Plan: string(a.plan), Quota: a.quota, Anchor: model.Day(time.Now())}
+	opening := map[string]any{"id": a.id, "nom": command.Name, "plan": a.plan, "quota": a.quota, "debut_periode": command.Anchor}
+	if _, err := r.retryUntil(ctx, rng, "POST /accounts", func(at *serverProcess) answer {
+		return r.sendArea(ctx, at, request{account: a, method: http.MethodPost, path: "/accounts", onAccount: command}, opening)
+	}, []int{http.StatusCreated, http.StatusConflict}); err != nil {
 		return err
 	}
-	issued, err := r.postAreaUntil(ctx, rng, adminclient.JoinPath("", "accounts", a.id, "keys"), body.IssueKey{Kind: token.Secret, Label: "main"}, http.StatusCreated)
+	issued, err := r.retryUntil(ctx, rng, "issue of a key", func(at *serverProcess) answer { return r.issueKey(ctx, at, a) }, []int{http.StatusCreated})
 	if err != nil {
 		return err
 	}
@@ -208,13 +219,14 @@ func (r *run) openAccount(ctx context.Context, a *account, rng *rand.Rand) error
 	if err := json.Unmarshal(issued.body, &key); err != nil {
 		return err
 	}
-	a.key = key.Token
+	a.label, a.key = key.Label, key.Token
 	clock.Sleep(ctx, eventstore.MaxStaleness) // until then an instance may not know the key; from then on each one does
 	for _, f := range a.referentials {
-		if err := r.sendUntil(ctx, rng, request{
-			account: a, key: a.key, endpoint: "POST /locations/referentiels", method: http.MethodPost, path: "/locations/referentiels",
-			body: []byte(`{"code":"` + f.code + `"}`),
-		}, http.StatusCreated, http.StatusConflict); err != nil {
+		q := request{
+			account: a, label: a.label, key: a.key, endpoint: "POST /locations/referentiels", method: http.MethodPost, path: "/locations/referentiels",
+			body: []byte(`{"code":"` + f.code + `","nom":"` + f.code + `"}`), command: model.OpenReferential{Code: f.code, Name: f.code},
+		}
+		if _, err := r.retryUntil(ctx, rng, q.endpoint, func(at *serverProcess) answer { return r.sendAPI(ctx, at, q) }, []int{http.StatusCreated, http.StatusConflict}); err != nil {
 			return err
 		}
 	}
@@ -222,6 +234,15 @@ func (r *run) openAccount(ctx context.Context, a *account, rng *rand.Rand) error
 	defer r.recordLock.Unlock()
 	r.accounts = append(r.accounts, a)
 	return nil
+}
+
+// issueKey issues a key under a new label. The model learns its secret from the answer. Without an answer nobody does.
+func (r *run) issueKey(ctx context.Context, at *serverProcess, a *account) answer {
+	a.keys++
+	label := fmt.Sprintf("key-%d", a.keys)
+	return r.sendArea(ctx, at, request{
+		account: a, method: http.MethodPost, path: adminclient.JoinPath("", "accounts", a.id, "keys"), onAccount: model.IssueKey{Kind: "secret", Label: label},
+	}, body.IssueKey{Kind: token.Secret, Label: label})
 }
 
 // openedAccounts returns the accounts opened so far. The slice does not change when another one is opened.
@@ -233,17 +254,6 @@ func (r *run) openedAccounts() []*account {
 
 // retryInterval is how long a client waits before it retries.
 const retryInterval = 50 * time.Millisecond
-
-// postAreaUntil posts to the customer area until the answer has one of the wanted statuses. Any other 4xx is an error.
-func (r *run) postAreaUntil(ctx context.Context, rng *rand.Rand, path string, body any, wanted ...int) (answer, error) {
-	return r.retryUntil(ctx, rng, "POST "+path, func(at *serverProcess) answer { return r.sendArea(ctx, at, http.MethodPost, path, body) }, wanted)
-}
-
-// sendUntil sends a request to the API until the answer has one of the wanted statuses. Any other 4xx is an error.
-func (r *run) sendUntil(ctx context.Context, rng *rand.Rand, q request, wanted ...int) error {
-	_, err := r.retryUntil(ctx, rng, q.endpoint, func(at *serverProcess) answer { return r.sendAPI(ctx, at, q) }, wanted)
-	return err
-}
 
 // retryUntil calls try, each time on a random running instance, until an answer has one of the wanted statuses. It returns
 // that answer. A 4xx that is not wanted ends it at once, because the same request would get it again.

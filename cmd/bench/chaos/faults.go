@@ -219,7 +219,6 @@ func (r *run) killInstance(i *instance, f fault) int {
 	}
 	hadEnded := p.endedByItself()
 	i.kill()
-	r.bill.recordKill(p)
 	if hadEnded {
 		r.logf("%s ended by itself", p.name)
 		if !f.mayPreventStart() {

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"lieudit/cmd/bench/harness"
+	"lieudit/cmd/bench/model"
 	"lieudit/cmd/lieudit/adminclient"
 	"lieudit/schemas/body"
 )
@@ -53,21 +54,24 @@ func (r *run) checkAtEnd(ctx context.Context) {
 func (r *run) recordSize(t *Totals) {
 	t.Accounts = len(r.accounts)
 	for _, a := range r.accounts {
-		for _, f := range a.referentials {
-			t.Sites += f.possible[0].active
-		}
+		t.Sites += r.activeSites(a)
 	}
 }
 
-// checkHistory checks that the history has each version of a site once, in order, up to the site's present version. The
-// subject of an entry about a site is referential/external id; other entries are skipped.
+// checkHistory checks that the history has each version of a site once, in order. The model compares their number, and that of
+// the changes of keys and referentials, with what it knows. The subject of an entry about a site is referential/external id.
 func (r *run) checkHistory(ctx context.Context, at *serverProcess, a *account) error {
 	versions := map[string]int64{}
+	var history []model.Incident
 	get := func(path string) answer { return r.retryArea(ctx, at, http.MethodGet, path, nil) }
-	err := readPages(adminclient.JoinPath("", "accounts", a.id, "history")+"?limit=1000&kind=sites", get, func(one json.RawMessage) error {
+	err := readPages(adminclient.JoinPath("", "accounts", a.id, "history")+"?limit=1000", get, func(one json.RawMessage) error {
 		var e body.Incident
-		if err := json.Unmarshal(one, &e); err != nil || !strings.Contains(e.Subject, "/") {
+		if err := json.Unmarshal(one, &e); err != nil {
 			return err
+		}
+		history = append(history, model.Incident{Type: e.Type, Subject: e.Subject})
+		if !strings.Contains(e.Subject, "/") {
+			return nil
 		}
 		var shown struct{ Version int64 }
 		if err := json.Unmarshal(e.Data, &shown); err != nil {
@@ -82,13 +86,7 @@ func (r *run) checkHistory(ctx context.Context, at *serverProcess, a *account) e
 	if err != nil {
 		return err
 	}
-	for _, f := range a.referentials {
-		for id, had := range f.possible[0].sites {
-			if n := versions[f.code+"/"+externalID(id)]; n != had.version {
-				return fmt.Errorf("%s of %s has version %d, the last that is told is %d", externalID(id), f.code, had.version, n)
-			}
-		}
-	}
+	r.model.CheckAudit(a.id, history)
 	return nil
 }
 
@@ -129,18 +127,18 @@ func (r *run) checkRebuild(ctx context.Context, at *serverProcess) error {
 // rebuild requests a rebuild of every read model, and waits until every instance serves the new copies. served are the
 // copies that serve now, by model.
 func (r *run) rebuild(ctx context.Context, at *serverProcess, served map[string]string) error {
-	for model := range served {
-		if a := r.sendArea(ctx, at, http.MethodPost, "/projections/"+model+":rebuild", struct{}{}); a.status != http.StatusAccepted {
-			return fmt.Errorf("rebuild of %s: %s", model, a)
+	for name := range served {
+		if a := r.sendArea(ctx, at, request{method: http.MethodPost, path: "/projections/" + name + ":rebuild"}, struct{}{}); a.status != http.StatusAccepted {
+			return fmt.Errorf("rebuild of %s: %s", name, a)
 		}
 	}
 	// A rebuilt model serves under a new generation once it has caught up with the log.
 	for _, i := range r.instances {
 		if err := harness.Retry(ctx, rebuildTimeout, retryInterval, func() error {
 			now, err := r.servingGenerations(ctx, i.current.Load())
-			for model, name := range now {
-				if err == nil && name == served[model] {
-					err = fmt.Errorf("%s still serves, not the rebuilt copy", name)
+			for name, generation := range now {
+				if err == nil && generation == served[name] {
+					err = fmt.Errorf("%s still serves, not the rebuilt copy", generation)
 				}
 			}
 			return err

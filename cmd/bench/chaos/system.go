@@ -42,6 +42,7 @@ type system struct {
 	nodeLock sync.Mutex // guards node against being stalled while it is killed
 	node     *harness.Process
 
+	processes      atomic.Int64 // how many instances were started so far
 	maxDescriptors atomic.Int64 // that the next instance to start may have; 0: no limit
 }
 
@@ -56,6 +57,7 @@ type instance struct {
 // that fails because of it is not a violation.
 type serverProcess struct {
 	name    string
+	number  int // no other process of the run has it
 	process *harness.Instance
 	limited bool // started with few file descriptors
 	killed  atomic.Bool
@@ -138,7 +140,7 @@ func (s *system) startInstance(ctx context.Context, i *instance) error {
 		return err
 	}
 	i.starts++
-	i.current.Store(&serverProcess{name: fmt.Sprintf("%s, life %d", i.name, i.starts), process: p, limited: limit > 0})
+	i.current.Store(&serverProcess{number: int(s.processes.Add(1)), name: fmt.Sprintf("%s, life %d", i.name, i.starts), process: p, limited: limit > 0})
 	return nil
 }
 

@@ -1,5 +1,6 @@
 // Package model says what each answer of the service may be. It is written from SPEC.md and DECISIONS.md alone, never from the code that
-// it judges; its one constraint is to be read in one sitting. Rules is the table of what is checked.
+// it judges, and is to be read in one sitting. Rules is the table of what is checked. All benches that hold answers to what was
+// acknowledged before use it: the simulation, the chaos test, the upgrade test.
 //
 //	Operation ──> Model.Begin ──> Call … Model.End <── Answer
 //	                                       │
@@ -71,6 +72,13 @@ type Call struct {
 type Model struct {
 	// PeriodGrace is how long after its end a period is closed, by the clock of any instance. It is set before the first operation.
 	PeriodGrace time.Duration
+	// SoleWriters says that every site is written by one client, one request at a time, which alone repeats a write that failed or
+	// whose instance died. So an answer shows the site as the client wrote it, and a write of unknown fate that is still on its way
+	// to the log conflicts with the next one that is acknowledged. It is set before the first operation.
+	SoleWriters bool
+	// RefundsInOrder says that an instance refunds what it answered 5xx before it counts a later request of the account, as it does
+	// unless its usage log is silent for long. It is set before the first operation.
+	RefundsInOrder bool
 
 	mu       sync.Mutex
 	accounts map[string]*customer
@@ -114,6 +122,7 @@ func (m *Model) customer(id string) *customer {
 	if c == nil {
 		c = &customer{account: newOrders(account{}, true), places: newOrders(places{}, false), ids: map[siteID]string{},
 			related: map[string]bool{}}
+		c.places.lostConflict = m.SoleWriters
 		m.accounts[id] = c
 	}
 	return c
@@ -132,7 +141,7 @@ func (m *Model) Begin(op Operation, wall time.Time) *Call {
 	of := m.customer(op.Account)
 	if op.OnAccount != nil {
 		m.relate(op)
-		c.onAccount = of.account.begin(func(a account) (all []outcome[account]) {
+		c.onAccount = of.account.begin(op.OnAccount, func(a account) (all []outcome[account]) {
 			for _, wall := range c.walls {
 				all = append(all, op.OnAccount.apply(a, wall)...)
 			}
@@ -140,7 +149,7 @@ func (m *Model) Begin(op Operation, wall time.Time) *Call {
 		})
 	}
 	if op.OnPlaces != nil {
-		c.onPlaces = of.places.begin(func(p places) (all []outcome[places]) {
+		c.onPlaces = of.places.begin(op.OnPlaces, func(p places) (all []outcome[places]) {
 			for _, l := range m.limitsOf(c) {
 				all = append(all, op.OnPlaces.apply(p, l)...)
 			}
@@ -179,7 +188,7 @@ func (m *Model) End(c *Call, a Answer, wall time.Time) {
 		m.learnKey(c, a)
 	}
 	if c.onPlaces != nil {
-		settleStep(m, c, m.customer(c.Account).places, c.onPlaces, a, isRefused, func() string { return summarizePlaces(c.OnPlaces, a) }, showsSite)
+		settleStep(m, c, m.customer(c.Account).places, c.onPlaces, a, isRefused, func() string { return summarizePlaces(c.OnPlaces, a) }, m.showsSite)
 		m.checkSite(c, a)
 	}
 }
@@ -230,7 +239,7 @@ func settleStep[S state](m *Model, c *Call, o *orders[S], s *step[S], a Answer, 
 			m.report(OneOrder, c.Act, "%s: %s, and others were answered as if it took effect", c.Text, short(a))
 		}
 	case a.Status == 0 || a.Status >= 500:
-		s.isLost = true
+		o.lost(s)
 	default:
 		answer := summarize()
 		if right, ok := o.answered(s, answer, matches); !ok {
@@ -259,7 +268,10 @@ func showsAccount(now account, due, answer string) (is, mayBeLater bool) {
 }
 
 // showsSite is the same for places. Of a site it is enough that its version is a later one.
-func showsSite(_ places, due, answer string) (is, mayBeLater bool) {
+func (m *Model) showsSite(_ places, due, answer string) (is, mayBeLater bool) {
+	if m.SoleWriters {
+		return due == answer, false
+	}
 	var status, shown struct {
 		code, version int
 		externalID    string

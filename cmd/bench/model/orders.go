@@ -3,6 +3,7 @@ package model
 import (
 	"hash/maphash"
 	"maps"
+	"reflect"
 	"slices"
 	"time"
 )
@@ -17,6 +18,10 @@ type orders[S state] struct {
 	isUntold bool        // too many states to tell, or none: until the next quiet moment
 
 	keepsMoments bool
+
+	// lostConflict: a command whose fate is unknown takes effect before the next one that changes something and begins after
+	// its client gave up, or never.
+	lostConflict bool
 }
 
 // state is what orders keeps. It is never changed: a command makes another one.
@@ -26,6 +31,9 @@ type state interface{ hash() uint64 }
 type step[S state] struct {
 	apply  func(S) []outcome[S] // what it may come to in a state
 	isLost bool                 // nobody will learn its answer
+
+	command      any // what is asked for
+	began, ended time.Time
 }
 
 // outcome is a state after a command, and the answer that the command gets then, in short.
@@ -36,8 +44,9 @@ type outcome[S state] struct {
 
 // branch is a possible state, with the answers of the commands that have taken effect in it and are still to be answered.
 type branch[S state] struct {
-	state S
-	done  map[*step[S]]string
+	state   S
+	done    map[*step[S]]string
+	changer *step[S] // the last command that changed the state; nil: none that is still to be answered
 }
 
 // moment is since when states are possible.
@@ -56,8 +65,8 @@ func newOrders[S state](first S, keepsMoments bool) *orders[S] {
 }
 
 // begin says that a command is under way.
-func (o *orders[S]) begin(apply func(S) []outcome[S]) *step[S] {
-	s := &step[S]{apply: apply}
+func (o *orders[S]) begin(command any, apply func(S) []outcome[S]) *step[S] {
+	s := &step[S]{apply: apply, command: command, began: time.Now()}
 	o.pending = append(o.pending, s)
 	o.note()
 	return s
@@ -80,7 +89,34 @@ func (o *orders[S]) answered(s *step[S], answer string, matches func(now S, due,
 		}
 		return !is && mayBeLater
 	})
-	return right, o.keep(s, kept)
+	isExplained = o.keep(s, kept)
+	if o.lostConflict && slices.ContainsFunc(kept, func(b branch[S]) bool { return b.changer == s }) {
+		o.forgetLost(s.began)
+	}
+	return right, isExplained
+}
+
+// forgetLost takes away the commands that were lost before a time: from then on they have taken effect or never will.
+func (o *orders[S]) forgetLost(before time.Time) {
+	isForgotten := func(s *step[S]) bool { return s.isLost && s.ended.Before(before) }
+	o.pending = slices.DeleteFunc(o.pending, isForgotten)
+	known := map[uint64]bool{}
+	o.possible = slices.DeleteFunc(o.possible, func(b branch[S]) bool {
+		maps.DeleteFunc(b.done, func(s *step[S], _ string) bool { return isForgotten(s) })
+		h := o.hash(b)
+		isKnown := known[h]
+		known[h] = true
+		return isKnown
+	})
+}
+
+// lost says that nobody will learn what a command was answered. A request that was lost before and is sent again unchanged has
+// no other effect than the first, unless something came between them, and then the first conflicts.
+func (o *orders[S]) lost(s *step[S]) {
+	s.isLost, s.ended = true, time.Now()
+	if o.lostConflict && slices.ContainsFunc(o.pending, func(l *step[S]) bool { return l != s && l.isLost && reflect.DeepEqual(l.command, s.command) }) {
+		o.pending = slices.DeleteFunc(o.pending, func(other *step[S]) bool { return other == s })
+	}
 }
 
 // refused says that a command had no effect and never will.
@@ -237,11 +273,14 @@ func (o *orders[S]) clone() *orders[S] {
 func (b branch[S]) with(s *step[S], out outcome[S]) branch[S] {
 	done := map[*step[S]]string{s: out.answer}
 	maps.Copy(done, b.done)
-	return branch[S]{out.state, done}
+	if out.state.hash() != b.state.hash() {
+		return branch[S]{out.state, done, s}
+	}
+	return branch[S]{out.state, done, b.changer}
 }
 
 func (b branch[S]) without(s *step[S]) branch[S] {
 	done := maps.Clone(b.done)
 	delete(done, s)
-	return branch[S]{b.state, done}
+	return branch[S]{b.state, done, b.changer}
 }

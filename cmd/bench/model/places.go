@@ -2,6 +2,7 @@ package model
 
 import (
 	"fmt"
+	"hash/maphash"
 	"maps"
 )
 
@@ -47,7 +48,10 @@ func (s site) switched(isActive bool) site {
 }
 
 // repeat is what an Idempotency-Key was used for, and the answer.
-type repeat struct{ request, answer string }
+type repeat struct {
+	request uint64 // its hash
+	answer  string
+}
 
 // limits are what a plan allows, DECISIONS 2.
 type limits struct{ capacity, referentials, publishableKeys int }
@@ -294,9 +298,9 @@ func (c SwitchSite) apply(p places, l limits) []outcome[places] {
 	return p.set(200, id, before)
 }
 
-// request is what of a sync must be the same when it is repeated.
-func (c SyncSites) request() string {
-	return fmt.Sprint(c.Code, c.IsUpsert, c.ConfirmsReduction, c.IsDryRun, c.Rows)
+// request is a hash of what of a sync must be the same when it is repeated.
+func (c SyncSites) request() uint64 {
+	return maphash.String(seed, fmt.Sprint(c.Code, c.IsUpsert, c.ConfirmsReduction, c.IsDryRun, c.Rows))
 }
 
 func (c SyncSites) apply(p places, l limits) []outcome[places] {

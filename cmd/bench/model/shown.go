@@ -20,8 +20,9 @@ type BilledLine struct {
 	Requests int64  `json:"requetes"`
 }
 
-// SettleUsage compares what is billed with what was served. From then on what is billed is what counts.
-func (m *Model) SettleUsage(billed []BilledLine) {
+// SettleUsage compares what is billed with what was served. From then on what is billed is what counts. It returns how many
+// requests of each line are billed and were not answered, of those since the last quiet moment.
+func (m *Model) SettleUsage(billed []BilledLine) (unanswered map[Line]int64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.billed = billed
@@ -34,11 +35,14 @@ func (m *Model) SettleUsage(billed []BilledLine) {
 			m.report(BilledByContract, "", "%+v: the period of that day begins on %s", b, want)
 		}
 	}
+	unanswered = map[Line]int64{}
 	for _, lines := range m.book {
 		for l, n := range lines {
+			unanswered[l] = shown[l] - n.sure
 			m.settleLine(l, n, shown[l])
 		}
 	}
+	return unanswered
 }
 
 func (m *Model) settleLine(l Line, n *count, billed int64) {
@@ -53,7 +57,7 @@ func (m *Model) settleLine(l Line, n *count, billed int64) {
 		}
 		m.report(rule, "", "%+v: %d are billed, %d were served and %d are of unknown fate", l, billed, n.sure, n.maybe)
 	}
-	*n = count{sure: billed, failed: map[int]int64{}}
+	*n = count{sure: billed, failed: map[int][]failure{}}
 }
 
 // labelOf is the label of a key by its id; the id where nobody has that key.
@@ -199,6 +203,26 @@ func (m *Model) Sites(id string) map[string]string {
 		all[at.code+"/"+at.externalID] = fmt.Sprintf("v%d %v %q", s.version, s.isActive, s.name)
 	}
 	return all
+}
+
+// KnownSite is a site as a model knows it.
+type KnownSite struct {
+	ExternalID, Name string
+	IsActive         bool
+	Version          int
+}
+
+// KnownSites are the sites of a referential in one of the states that are possible now, by id. pick chooses it.
+func (m *Model) KnownSites(account, code string, pick int) map[string]KnownSite {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	all, known := m.customer(account).places.possible, map[string]KnownSite{}
+	for at, s := range all[pick%len(all)].state.sites {
+		if at.code == code {
+			known[at.externalID] = KnownSite{at.externalID, s.name, s.isActive, s.version}
+		}
+	}
+	return known
 }
 
 // OpenReferentials are the codes of an account's referentials that take sites, as they were last seen at a quiet moment.

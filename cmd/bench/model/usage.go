@@ -10,16 +10,30 @@ import (
 type Line struct{ Account, Contract, Key, Endpoint, Day string }
 
 // count is how many requests were counted: sure ones; those of unknown fate, at most; and those that were answered 5xx, by the instance
-// that did: they are refunded, but not at once, and by nobody where that instance dies.
+// that did: they are refunded, but not at once, and by nobody if that instance dies before.
 type count struct {
 	sure, maybe int64
-	failed      map[int]int64
+	failed      map[int][]failure
+}
+
+// failure is how many requests were answered 5xx together, and when.
+type failure struct {
+	at       time.Time
+	requests int64
 }
 
 func (c count) most() int64 {
 	n := c.sure + c.maybe
-	for _, f := range c.failed {
-		n += f
+	for instance := range c.failed {
+		n += c.failedBy(instance)
+	}
+	return n
+}
+
+// failedBy is how many requests an instance answered 5xx and may still have to refund.
+func (c count) failedBy(instance int) (n int64) {
+	for _, f := range c.failed[instance] {
+		n += f.requests
 	}
 	return n
 }
@@ -33,7 +47,7 @@ func (b book) line(l Line) *count {
 		b[l.Contract] = map[Line]*count{}
 	}
 	if b[l.Contract][l] == nil {
-		b[l.Contract][l] = &count{failed: map[int]int64{}}
+		b[l.Contract][l] = &count{failed: map[int][]failure{}}
 	}
 	return b[l.Contract][l]
 }
@@ -49,14 +63,24 @@ func (m *Model) count(c *Call, a Answer) {
 		switch {
 		case !a.IsSent, a.Status != 0 && a.Status < 500 && !counts(a.Status):
 		case a.Status >= 500 && !m.mayCloseSoon(l):
-			n.failed[c.Instance] += c.Weight
+			n.failed[c.Instance] = append(n.failed[c.Instance], failure{time.Now(), c.Weight})
 		case a.Status == 0 || a.Status >= 500 || len(lines) > 1:
 			n.maybe += c.Weight
 		default:
 			n.sure += c.Weight
+			if m.RefundsInOrder {
+				m.noteRefunds(c, l.Contract)
+			}
 		}
 	}
 	m.checkCaps(c, a, lines)
+}
+
+// noteRefunds forgets the failures of an instance that it has refunded by now: those before a request that it counted began.
+func (m *Model) noteRefunds(c *Call, contract string) {
+	for _, n := range m.book[contract] {
+		n.failed[c.Instance] = slices.DeleteFunc(n.failed[c.Instance], func(f failure) bool { return f.at.Before(c.began) })
+	}
 }
 
 // longestRefund is how long a refund may take at most: as long as the usage log of its instance is out of order.
@@ -218,7 +242,7 @@ func (m *Model) Died(instance int) {
 	defer m.mu.Unlock()
 	for _, lines := range m.book {
 		for _, n := range lines {
-			n.maybe += n.failed[instance]
+			n.maybe += n.failedBy(instance)
 			delete(n.failed, instance)
 		}
 	}
