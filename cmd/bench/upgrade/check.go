@@ -6,12 +6,14 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"net/http"
 	"net/url"
 	"slices"
 	"strings"
 	"time"
 
 	"lieudit/cmd/bench/harness"
+	"lieudit/cmd/bench/model"
 	"lieudit/cmd/lieudit/adminclient"
 	"lieudit/schemas/body"
 )
@@ -61,7 +63,7 @@ func (r *run) compareDigests(name string, want, got map[string]string) {
 
 // digestLists returns digests of the lists that one instance answers from the read models, by path.
 func (r *run) digestLists(ctx context.Context, s *slot, admin harness.AdminClient) (map[string]string, error) {
-	api, err := adminclient.NewAPI("http://"+s.service.API, r.writer.key)
+	api, err := adminclient.NewAPI("http://"+s.service.API, r.writer.reader.Token)
 	if err != nil {
 		return nil, err
 	}
@@ -148,6 +150,9 @@ func (r *run) checkEnd(ctx context.Context) error {
 	if err := r.checkSites(ctx); err != nil {
 		return err
 	}
+	if err := r.checkUsage(ctx, admin); err != nil {
+		return err
+	}
 	for n, a := range r.accounts {
 		if err := r.checkMetered(ctx, admin, a, &r.report.Phases[n]); err != nil {
 			return err
@@ -159,36 +164,49 @@ func (r *run) checkEnd(ctx context.Context) error {
 	return r.checkRebuild(ctx, admin)
 }
 
-// checkSites compares the sites with the acknowledged writes.
+// checkSites has the model compare the sites with the writes.
 func (r *run) checkSites(ctx context.Context) error {
-	api, err := adminclient.NewAPI("http://"+r.balancer[0].service.API, r.writer.key)
+	api, err := adminclient.NewAPI("http://"+r.balancer[0].service.API, r.writer.reader.Token)
 	if err != nil {
 		return err
 	}
-	found := map[string]string{}
+	list, err := api.Get(ctx, "/locations/referentiels", nil)
+	if err != nil {
+		return err
+	}
+	var all struct {
+		Results []json.RawMessage `json:"results"`
+	}
 	for raw, err := range api.List(ctx, "/locations/referentiels/"+referential+"/sites", url.Values{"limit": {"1000"}}) {
-		var site struct {
-			ID   string `json:"external_id"`
-			Name string `json:"nom"`
-		}
-		if err == nil {
-			err = json.Unmarshal(raw, &site)
-		}
 		if err != nil {
 			return err
 		}
-		found[site.ID] = site.Name
+		all.Results = append(all.Results, raw)
 	}
-	for id, name := range r.writer.acknowledged {
-		if found[id] != name {
-			r.reportViolation("site %s is %q, %q was acknowledged", id, found[id], name)
-		}
+	sites, err := json.Marshal(all)
+	if err != nil {
+		return err
 	}
+	r.model.SettlePlaces(writerAccount, model.Answer{Status: http.StatusOK, Body: list}, map[string]model.Answer{referential: {Status: http.StatusOK, Body: sites}})
 	return nil
 }
 
-// checkMetered compares what an account was answered with what was counted: never more than the cap, everything that was
-// served, and beyond that at most the requests whose answer was lost.
+// checkUsage has the model compare what is billed with what was answered: everything that was served, and beyond that at most the
+// requests whose answer was lost. It leaves out the requests of the checks.
+func (r *run) checkUsage(ctx context.Context, admin harness.AdminClient) error {
+	raw, err := admin.Get(ctx, "/usage", url.Values{"format": {"json"}})
+	var billed struct{ Results []model.BilledLine }
+	if err == nil {
+		err = json.Unmarshal(raw, &billed)
+	}
+	if err != nil {
+		return err
+	}
+	r.model.SettleUsage(slices.DeleteFunc(billed.Results, func(b model.BilledLine) bool { return b.Key == r.writer.reader.ID }))
+	return nil
+}
+
+// checkMetered reads what was counted of the account of a phase: never more than the cap, which was reached.
 func (r *run) checkMetered(ctx context.Context, admin harness.AdminClient, a *metered, p *Phase) error {
 	raw, err := admin.Get(ctx, "/accounts/"+a.id+"/usage", nil)
 	var usage body.Usage
@@ -199,25 +217,13 @@ func (r *run) checkMetered(ctx context.Context, admin harness.AdminClient, a *me
 		return err
 	}
 	p.Served, p.Spent, p.Cut, p.Counted, p.Seconds = a.served.Load(), a.spent.Load(), a.cut.Load(), usage.Total, a.seconds
-	if v := p.violation(); v != "" {
-		r.reportViolation("%s: %s", a.id, v)
+	r.model.CheckUsage(a.id, model.Answer{Status: http.StatusOK, Body: raw}, time.Now())
+	if p.Served > p.Cap || p.Counted > p.Cap {
+		r.reportViolation("%s: %d were served and %d counted, the cap is %d", a.id, p.Served, p.Counted, p.Cap)
+	} else if p.Spent == 0 {
+		r.reportViolation("%s: its cap was never reached, so that nothing was tested; use a smaller one", a.id)
 	}
 	return nil
-}
-
-// violation says what is wrong with the count of a phase; "" when nothing is.
-func (p Phase) violation() string {
-	switch {
-	case p.Served > p.Cap || p.Counted > p.Cap:
-		return fmt.Sprintf("%d were served and %d counted, the cap is %d", p.Served, p.Counted, p.Cap)
-	case p.Counted < p.Served:
-		return fmt.Sprintf("%d were served and only %d counted", p.Served, p.Counted)
-	case p.Counted > p.Served+p.Cut:
-		return fmt.Sprintf("%d were counted, %d served and %d lost their answer", p.Counted, p.Served, p.Cut)
-	case p.Spent == 0:
-		return "its cap was never reached, so that nothing was tested; use a smaller one"
-	}
-	return ""
 }
 
 // checkReconciliation folds the log again and compares it with what is billed.

@@ -3,21 +3,24 @@ package upgrade
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 
 	"lieudit/cmd/bench/harness"
+	"lieudit/cmd/bench/model"
 	"lieudit/cmd/lieudit/adminclient"
+	"lieudit/schemas/body"
 	"lieudit/schemas/plan"
+	"lieudit/schemas/token"
 )
 
 const (
@@ -26,13 +29,11 @@ const (
 	sitesOfWriter = 50 // that each client writes again and again
 )
 
-// writer is the account whose sites are written. acknowledged is the name of each site in its last acknowledged write.
+// writer is the account whose sites are written. What reads its lists has a key of its own, of which the model is not told.
 type writer struct {
-	key string
-
-	mu           sync.Mutex
-	acknowledged map[string]string
-	writes       int64
+	key    string
+	reader body.Key
+	writes atomic.Int64
 }
 
 // metered is the account of a phase, whose quota clients use up.
@@ -42,21 +43,51 @@ type metered struct {
 	seconds            float64
 }
 
-// openMetered opens the account of a phase and lets the clients use it from now on.
-func (r *run) openMetered(ctx context.Context, phase string) (*metered, error) {
+// keyLabel is the label of the key of each account that clients use.
+const keyLabel = "bench"
+
+// openAccount opens an account with a key, waits until every instance accepts the key, and tells the model.
+func (r *run) openAccount(ctx context.Context, id string, quota int64) (key body.Key, err error) {
 	admin, err := r.admin(r.balancer[0])
 	if err != nil {
-		return nil, err
+		return key, err
 	}
+	open := model.OpenAccount{ID: id, Name: id, Plan: string(plan.Business), Quota: quota, Anchor: model.Day(time.Now())}
+	if _, err := r.command(open, id, func() (json.RawMessage, error) {
+		return admin.Post(ctx, "/accounts", map[string]any{"id": id, "nom": id, "plan": open.Plan, "quota": quota, "debut_periode": open.Anchor})
+	}); err != nil {
+		return key, err
+	}
+	raw, err := r.command(model.IssueKey{Kind: string(token.Secret), Label: keyLabel}, id, func() (json.RawMessage, error) {
+		return admin.Post(ctx, "/accounts/"+id+"/keys", body.IssueKey{Kind: token.Secret, Label: keyLabel})
+	})
+	if err != nil {
+		return key, err
+	}
+	if err := json.Unmarshal(raw, &key); err != nil {
+		return key, err
+	}
+	return key, r.waitKeyKnown(ctx, key.Token)
+}
+
+// command has the model check the answer to a command on an account. Without one the run ends.
+func (r *run) command(command model.AccountCommand, id string, post func() (json.RawMessage, error)) (json.RawMessage, error) {
+	call := r.model.Begin(model.Operation{Account: id, Token: model.Operator, OnAccount: command, Text: "POST"}, time.Now())
+	raw, err := post()
+	if err == nil {
+		r.model.End(call, model.Answer{Status: http.StatusCreated, Body: raw, IsSent: true}, time.Now())
+	}
+	return raw, err
+}
+
+// openMetered opens the account of a phase and lets the clients use it from now on.
+func (r *run) openMetered(ctx context.Context, phase string) (*metered, error) {
 	a := &metered{phase: phase, id: "metered-" + strings.ReplaceAll(phase, " ", "-")}
-	key, err := admin.OpenAccount(ctx, a.id, plan.Business, r.Cap)
+	key, err := r.openAccount(ctx, a.id, r.Cap)
 	if err != nil {
 		return nil, err
 	}
 	a.key = key.Token
-	if err := r.waitKeyKnown(ctx, a.key); err != nil {
-		return nil, err
-	}
 	r.mu.Lock()
 	r.report.Phases = append(r.report.Phases, Phase{Name: phase, Cap: r.Cap})
 	r.mu.Unlock()
@@ -69,7 +100,7 @@ func (r *run) openMetered(ctx context.Context, phase string) (*metered, error) {
 func (r *run) waitKeyKnown(ctx context.Context, key string) error {
 	for _, s := range r.balancer {
 		if err := harness.Retry(ctx, 10*time.Second, 10*time.Millisecond, func() error {
-			a := request(ctx, s.target.Load().host, "GET", "/nowhere", key, "")
+			a := request{method: "GET", path: "/nowhere", key: key}.send(ctx, s.target.Load().host)
 			if a.status != http.StatusNotFound {
 				return fmt.Errorf("%s does not know a key: %d %w", s.name, a.status, a.err)
 			}
@@ -100,7 +131,7 @@ func (r *run) readMetered(ctx context.Context) error {
 	for ctx.Err() == nil {
 		r.pause.RLock()
 		a := r.metered.Load()
-		status, cut, err := r.send(ctx, "GET", "/me", a.key, "")
+		status, cut, err := r.send(ctx, request{account: a.id, key: a.key, method: "GET", path: "/me", endpoint: "GET /me"})
 		a.cut.Add(int64(cut))
 		switch {
 		case err != nil: // ctx has ended
@@ -116,21 +147,21 @@ func (r *run) readMetered(ctx context.Context) error {
 	return nil
 }
 
-// writeSites writes the sites of one client in turn, each with a new name. No other client writes them, so the last
-// acknowledged name is the one that must be there.
+// writeSites writes the sites of one client in turn, each with a new name.
 func (r *run) writeSites(ctx context.Context, client int) error {
 	for n := 0; ctx.Err() == nil; n++ {
 		id, name := fmt.Sprintf("c%d-%d", client, n%sitesOfWriter), fmt.Sprintf("Boutique %d, version %d", n%sitesOfWriter, n/sitesOfWriter)
 		r.pause.RLock()
 		// A write that has begun is finished: only a known outcome can be compared.
-		status, _, err := r.send(context.WithoutCancel(ctx), "PUT", "/locations/referentiels/"+referential+"/sites/"+id, r.writer.key, `{"nom":"`+name+`"}`)
+		status, _, err := r.send(context.WithoutCancel(ctx), request{
+			account: writerAccount, key: r.writer.key, method: "PUT", path: "/locations/referentiels/" + referential + "/sites/" + id,
+			endpoint: "PUT /locations/referentiels/{code}/sites/{external_id}", body: fmt.Sprintf(`{"nom":%q,"proprietes":{"nom":%[1]q}}`, name),
+			command: model.PutSite{Code: referential, ExternalID: id, Name: name},
+		})
 		if err != nil || status != http.StatusOK && status != http.StatusCreated {
 			r.reportViolation("PUT of %s: %d %v", id, status, err)
 		} else {
-			r.writer.mu.Lock()
-			r.writer.acknowledged[id] = name
-			r.writer.writes++
-			r.writer.mu.Unlock()
+			r.writer.writes.Add(1)
 		}
 		r.pause.RUnlock()
 	}
@@ -139,20 +170,24 @@ func (r *run) writeSites(ctx context.Context, client int) error {
 
 // send sends a request to the instances in turn until one answers. It goes to the next where the connection is refused, and
 // where the connection ends without an answer; cut counts the latter. An answer of 5xx is a violation, and is tried again, so
-// that the load continues.
-func (r *run) send(ctx context.Context, method, path, key, body string) (status, cut int, err error) {
+// that the load continues. The model checks each answer.
+func (r *run) send(ctx context.Context, q request) (status, cut int, err error) {
 	began := time.Now()
 	var refused, failed int64
 	for {
 		at := r.balancer[int(r.next.Add(1))%instances]
 		to := at.target.Load()
-		a := request(ctx, to.host, method, path, key, body)
+		call := r.model.Begin(model.Operation{
+			Text: q.method + " " + q.path, Account: q.account, Endpoint: q.endpoint, Key: keyLabel, Weight: 1, OnPlaces: q.command,
+		}, time.Now())
+		a := q.send(ctx, to.host)
+		r.model.End(call, model.Answer{Status: a.status, Body: a.body, IsSent: !a.isRefused()}, time.Now())
 		switch {
 		case ctx.Err() != nil:
 			return 0, cut, ctx.Err()
 		case a.status >= 500:
 			failed++
-			r.reportViolation("%s %s on %s: %d %.100s", method, path, at.name, a.status, a.body)
+			r.reportViolation("%s %s on %s: %d %.100s", q.method, q.path, at.name, a.status, a.body)
 		case a.status > 0:
 			r.count(refused, failed, time.Since(began))
 			return a.status, cut, nil
@@ -201,15 +236,21 @@ func (a answer) isRefused() bool {
 	return errors.As(a.err, &dial) && dial.Op == "dial"
 }
 
-// request sends one request to the API at host, over a connection of its own: a connection that an instance closes while it
+// request is a request to the API. command is what it changes of the account's sites; nil: nothing.
+type request struct {
+	account, key, method, path, endpoint, body string
+	command                                    model.PlacesCommand
+}
+
+// send sends the request to the API at host once, over a connection of its own: a connection that an instance closes while it
 // is idle would look like an answer that was lost.
-func request(ctx context.Context, host, method, path, key, body string) answer {
-	req, err := http.NewRequestWithContext(ctx, method, "http://"+host+adminclient.APIPath+path, strings.NewReader(body))
+func (q request) send(ctx context.Context, host string) answer {
+	req, err := http.NewRequestWithContext(ctx, q.method, "http://"+host+adminclient.APIPath+q.path, strings.NewReader(q.body))
 	if err != nil {
 		return answer{err: err}
 	}
 	req.Close = true
-	req.Header.Set("Authorization", "Bearer "+key)
+	req.Header.Set("Authorization", "Bearer "+q.key)
 	resp, err := http.DefaultClient.Do(req)
 	if err != nil {
 		return answer{err: err}

@@ -21,7 +21,7 @@ import (
 	"time"
 
 	"lieudit/cmd/bench/harness"
-	"lieudit/schemas/plan"
+	"lieudit/cmd/bench/model"
 )
 
 // Options are the parameters of a run. All but Postgres and Log are required.
@@ -80,6 +80,7 @@ type run struct {
 	next     atomic.Int64 // of the balancer
 	operator string       // token of the customer area
 	writer   writer
+	model    *model.Model
 	metered  atomic.Pointer[metered]
 	accounts []*metered // of the phases so far
 	pause    sync.RWMutex
@@ -106,6 +107,9 @@ type target struct {
 // before.
 func Run(ctx context.Context, o Options) (_ Report, err error) {
 	r := &run{Options: o, report: Report{Before: o.Before, Violations: []string{}}}
+	r.model = model.New(func(rule model.Rule, format string, args ...any) {
+		r.reportViolation("%s: %s", rule, fmt.Sprintf(format, args...))
+	})
 	if r.workDir, err = harness.NewWorkDir(o.Dir); err != nil {
 		return r.report, err
 	}
@@ -150,7 +154,7 @@ func (r *run) runPhases(ctx context.Context) error {
 	if err := errors.Join(err, stop()); err != nil {
 		return err
 	}
-	r.report.Writes = r.writer.writes
+	r.report.Writes = r.writer.writes.Load()
 	r.report.LongestMs = r.report.Longest.Milliseconds()
 	return r.checkEnd(ctx)
 }
@@ -223,19 +227,25 @@ func (r *run) exchangeAll(ctx context.Context, a *metered, toNew bool) error {
 
 // openWriter opens the account whose sites are written.
 func (r *run) openWriter(ctx context.Context) error {
+	key, err := r.openAccount(ctx, writerAccount, harness.UnlimitedQuota)
+	if err != nil {
+		return err
+	}
+	r.writer.key = key.Token
 	admin, err := r.admin(r.balancer[0])
 	if err != nil {
 		return err
 	}
-	key, err := admin.OpenAccount(ctx, writerAccount, plan.Business, harness.UnlimitedQuota)
-	if err != nil {
+	if r.writer.reader, err = admin.IssueKey(ctx, writerAccount, "reader"); err != nil {
 		return err
 	}
-	r.writer.key, r.writer.acknowledged = key.Token, map[string]string{}
-	if err := r.waitKeyKnown(ctx, key.Token); err != nil {
+	if err := r.waitKeyKnown(ctx, r.writer.reader.Token); err != nil {
 		return err
 	}
-	_, _, err = r.send(ctx, "POST", "/locations/referentiels", key.Token, `{"code":"`+referential+`"}`)
+	_, _, err = r.send(ctx, request{
+		account: writerAccount, key: key.Token, method: "POST", path: "/locations/referentiels", endpoint: "POST /locations/referentiels",
+		body: fmt.Sprintf(`{"code":%q,"nom":%[1]q}`, referential), command: model.OpenReferential{Code: referential, Name: referential},
+	})
 	return err
 }
 
