@@ -132,48 +132,6 @@ func Number(s string) (text string, changed bool) {
 	return s, false
 }
 
-// countries are names and ISO codes of the countries whose sites a French company keeps, without accents and signs. The territories
-// overseas have codes of their own.
-var countries = map[string]string{
-	"f": "FR", "fra": "FR", "france": "FR", "francemetropolitaine": "FR", "republiquefrancaise": "FR", "corse": "FR",
-	"glp": "GP", "guadeloupe": "GP", "mtq": "MQ", "martinique": "MQ", "guf": "GF", "guyane": "GF", "guyanefrancaise": "GF",
-	"reu": "RE", "reunion": "RE", "lareunion": "RE", "myt": "YT", "mayotte": "YT", "spm": "PM", "saintpierreetmiquelon": "PM",
-	"blm": "BL", "saintbarthelemy": "BL", "maf": "MF", "saintmartin": "MF", "ncl": "NC", "nouvellecaledonie": "NC",
-	"pyf": "PF", "polynesiefrancaise": "PF", "wlf": "WF", "wallisetfutuna": "WF",
-	"bel": "BE", "belgique": "BE", "belgium": "BE", "che": "CH", "suisse": "CH", "switzerland": "CH", "lux": "LU", "luxembourg": "LU",
-	"deu": "DE", "allemagne": "DE", "germany": "DE", "deutschland": "DE", "ita": "IT", "italie": "IT", "italy": "IT", "italia": "IT",
-	"esp": "ES", "espagne": "ES", "spain": "ES", "espana": "ES", "gbr": "GB", "uk": "GB", "royaumeuni": "GB", "unitedkingdom": "GB",
-	"angleterre": "GB", "mco": "MC", "monaco": "MC", "and": "AD", "andorre": "AD", "andorra": "AD", "nld": "NL", "paysbas": "NL",
-	"netherlands": "NL", "prt": "PT", "portugal": "PT", "irl": "IE", "irlande": "IE", "aut": "AT", "autriche": "AT", "usa": "US",
-	"etatsunis": "US", "unitedstates": "US", "can": "CA", "canada": "CA", "mar": "MA", "maroc": "MA", "tun": "TN", "tunisie": "TN",
-	"dza": "DZ", "algerie": "DZ",
-}
-
-// Country is the ISO code of a country by its code or name, in French or English. pays takes any text, so the code is not to be stored
-// in its place: it says which rules hold for a postcode and which region for Phones.
-func Country(s string) (code string, ok bool) {
-	name := fold(s)
-	if code, ok = countries[name]; ok {
-		return code, true
-	}
-	for _, code := range countries {
-		if strings.EqualFold(name, code) {
-			return code, true
-		}
-	}
-	return "", false
-}
-
-// fold is a text in lower case with only its letters and digits, without accents.
-func fold(s string) string {
-	return strings.Map(func(r rune) rune {
-		if unicode.IsLetter(r) || unicode.IsDigit(r) {
-			return r
-		}
-		return -1
-	}, foldAccents(s))
-}
-
 // foldAccents is a text in lower case without accents.
 func foldAccents(s string) string {
 	return strings.Map(func(r rune) rune {
