@@ -44,11 +44,11 @@ func (b *builder) readPostcode(country string) string {
 	b.postcodeShift.observe(b.record.Line, ok, b.mapping.Columns[column])
 	switch {
 	case !ok && utf8.RuneCountInString(text) > 10:
-		b.recordDoubt(doubtLongPostcode, column, text)
+		b.recordWarning(warningLongPostcode, column, text)
 		b.keepInProperties(column, text)
 		return ""
 	case !ok:
-		b.recordDoubt(doubtPostcode, column, text)
+		b.recordWarning(warningPostcode, column, text)
 		return text
 	case code != text:
 		return b.restorePostcode(column, text, code)
@@ -65,11 +65,11 @@ func (b *builder) restorePostcode(column int, text, code string) string {
 		case haveSuchPostcode(named, other):
 			code = other
 		case !isOfDepartment(named, code):
-			b.recordDoubt(doubtShortCode, column, text)
+			b.recordWarning(warningShortCode, column, text)
 			return text
 		}
 	}
-	b.recordMend(clean.PostcodeZero, column, text, code)
+	b.recordFix(clean.PostcodeZero, column, text, code)
 	return code
 }
 
@@ -110,12 +110,12 @@ func (b *builder) readPostalTown(a *locations.SiteAddress) {
 	}
 	switch {
 	case !ok || utf8.RuneCountInString(town) > 100:
-		b.recordDoubt(doubtPostalTown, column, whole)
+		b.recordWarning(warningPostalTown, column, whole)
 		b.keepInProperties(column, whole)
 	case a.PostalCode != "" && code != "" && a.PostalCode != code:
 		b.keepInProperties(column, whole)
 	default:
-		b.recordMend(mendTownSplit, column, whole, joinWords(code, "|", town))
+		b.recordFix(fixTownSplit, column, whole, joinWords(code, "|", town))
 		a.PostalCode, a.City = cmp.Or(a.PostalCode, code), cmp.Or(a.City, town)
 	}
 }
@@ -128,7 +128,7 @@ func (b *builder) readInseeCode() string {
 	code, ok := clean.InseeCode(text)
 	if !ok {
 		column := b.columnOf(mapping.InseeCode)
-		b.recordDoubt(doubtInsee, column, text)
+		b.recordWarning(warningInsee, column, text)
 		b.keepInProperties(column, text)
 	}
 	return code
@@ -166,7 +166,7 @@ func (b *builder) joinFurther(line1 string, parts []string, a *locations.SiteAdd
 		if rest, code, city, ok := splitTown(p); ok && rest == "" && (a.PostalCode == "" || a.PostalCode == code) &&
 			(a.City == "" || isSameTown(a.City, city)) {
 			a.PostalCode, a.City = code, cmp.Or(a.City, city)
-			b.mended.add(string(mendTownSplit), b.record.Line, string(mapping.Line2), p, joinWords(code, a.City))
+			b.fixed.add(string(fixTownSplit), b.record.Line, string(mapping.Line2), p, joinWords(code, a.City))
 			continue
 		}
 		kept = append(kept, p)
@@ -191,7 +191,7 @@ func (b *builder) prependNumber(street string) string {
 		return ""
 	}
 	line := joinWords(number, b.cleanField(mapping.Suffix), street)
-	b.recordMend(mendNumberPrepended, b.columnOf(mapping.HouseNumber), street, line)
+	b.recordFix(fixNumberPrepended, b.columnOf(mapping.HouseNumber), street, line)
 	return line
 }
 
@@ -254,7 +254,7 @@ func (b *builder) splitLine(line string, a *locations.SiteAddress) string {
 	} else if city != "" && !isSameTown(a.City, city) {
 		rest = strings.TrimSpace(rest + ", " + city) // another town than the field's stays in the line
 	}
-	b.mended.add(string(mendTownSplit), b.record.Line, string(mapping.Line1), line, joinWords(rest, "|", code, a.City))
+	b.fixed.add(string(fixTownSplit), b.record.Line, string(mapping.Line1), line, joinWords(rest, "|", code, a.City))
 	return rest
 }
 
@@ -274,7 +274,7 @@ func (b *builder) splitCity(a *locations.SiteAddress) {
 		rest = ""
 	}
 	if ok && rest == "" && city != "" && (a.PostalCode == "" || a.PostalCode == code) {
-		b.mended.add(string(mendTownSplit), b.record.Line, string(mapping.City), a.City, joinWords(code, city))
+		b.fixed.add(string(fixTownSplit), b.record.Line, string(mapping.City), a.City, joinWords(code, city))
 		a.PostalCode, a.City = code, city
 	}
 }

@@ -38,7 +38,7 @@ func BenchmarkRead(b *testing.B) {
 			b.Fatal(err)
 		}
 		if len(i.Sites) != sitefile.MaxSites {
-			b.Fatalf("%d sites, %v", len(i.Sites), i.Obstacles)
+			b.Fatalf("%d sites, %v", len(i.Sites), i.Errors)
 		}
 	}
 }

@@ -11,7 +11,7 @@ import (
 	"lieudit/http/sitefile/record"
 )
 
-// builder makes the sites of one file. It counts what it mends and doubts.
+// builder makes the sites of one file. It counts fixes and warnings.
 type builder struct {
 	imported      *Import
 	mapping       *mapping.Mapping
@@ -19,9 +19,9 @@ type builder struct {
 	shapes        Shapes
 	columns       map[mapping.Field][]int
 	fallbacks     map[mapping.Field][]int
-	mended        findings
-	doubts        findings
-	faults        findings // doubts that are obstacles, each with its advice
+	fixed         issues
+	warnings      issues
+	faults        issues // warnings that are errors, each with its advice
 	ids           *identifier
 	oversized     *oversizedProperties
 	postcodeShift shiftDetector
@@ -42,7 +42,7 @@ func newBuilder(i *Import, info record.Info, o Options) *builder {
 	b := &builder{
 		imported: i, mapping: &i.Mapping, info: info, shapes: o.Shapes,
 		columns: map[mapping.Field][]int{}, fallbacks: map[mapping.Field][]int{}, hoursCache: map[string]parsedHours{},
-		mended: findings{}, doubts: findings{}, faults: findings{}, countedAt: make([]int, len(i.Mapping.Targets)),
+		fixed: issues{}, warnings: issues{}, faults: issues{}, countedAt: make([]int, len(i.Mapping.Targets)),
 	}
 	for column, t := range i.Mapping.Targets {
 		if t.Field != "" {
@@ -84,21 +84,21 @@ func (b *builder) isInBusiness() bool {
 	column := b.columnOf(mapping.Active)
 	switch isOpen, known := clean.IsOpen(text, mapping.ActiveFlag(b.mapping.Columns[column])); {
 	case !known:
-		b.recordDoubt(doubtActive, column, text)
+		b.recordWarning(warningActive, column, text)
 		b.keepInProperties(column, text)
 	case !isOpen:
-		b.recordDoubt(doubtClosed, column, text)
+		b.recordWarning(warningClosed, column, text)
 		return false
 	}
 	return true
 }
 
-// fill mends the values of a record and puts them into a site; false: the site is left out.
+// fill fixes the values of a record and puts them into a site; false: the site is left out.
 func (b *builder) fill(s *Site) bool {
 	c := &s.Content
 	c.Name = b.truncate(mapping.Name, b.cleanField(mapping.Name), 200)
 	if c.Name == "" && b.hasName {
-		b.doubts.add(doubtNoName, s.Line, "", "", "")
+		b.warnings.add(warningNoName, s.Line, "", "", "")
 	}
 	c.Address = b.buildAddress()
 	c.IDBan = b.truncate(mapping.IDBan, b.cleanField(mapping.IDBan), 64)
@@ -154,7 +154,7 @@ func (b *builder) isEmpty(column int) bool {
 	return v.JSON == nil && (strings.TrimSpace(v.Text) == "" || clean.IsEmptySign(v.Text))
 }
 
-// cleanField is the mended text of a field, "" where the file or the record has none.
+// cleanField is the fixed text of a field, "" where the file or the record has none.
 func (b *builder) cleanField(f mapping.Field) string {
 	if column := b.columnOf(f); column >= 0 {
 		return b.cleanCell(column, false)
@@ -162,14 +162,14 @@ func (b *builder) cleanField(f mapping.Field) string {
 	return ""
 }
 
-// cleanCell is the mended text of a column.
+// cleanCell is the fixed text of a column.
 func (b *builder) cleanCell(column int, keepLines bool) string {
 	raw := b.value(column).Text
-	text, mends := clean.Text(raw, keepLines)
+	text, fixes := clean.Text(raw, keepLines)
 	isEmpty := text != "" && clean.IsEmptySign(text)
 	if b.countedAt[column] != b.row { // a column may be asked for more than once
 		b.countedAt[column] = b.row
-		b.countCell(column, raw, text, mends, isEmpty)
+		b.countCell(column, raw, text, fixes, isEmpty)
 	}
 	if isEmpty {
 		return ""
@@ -177,24 +177,24 @@ func (b *builder) cleanCell(column int, keepLines bool) string {
 	return text
 }
 
-func (b *builder) countCell(column int, raw, text string, mends []clean.Mend, isEmpty bool) {
-	for _, m := range mends {
-		b.recordMend(m, column, raw, text)
+func (b *builder) countCell(column int, raw, text string, fixes []clean.Fix, isEmpty bool) {
+	for _, m := range fixes {
+		b.recordFix(m, column, raw, text)
 	}
 	switch {
 	case isEmpty:
-		b.recordMend(clean.EmptySign, column, raw, "")
+		b.recordFix(clean.EmptySign, column, raw, "")
 	case isShortened(text):
-		b.recordDoubt(doubtScientific, column, text)
+		b.recordWarning(warningScientific, column, text)
 	}
 }
 
-func (b *builder) recordMend(kind clean.Mend, column int, before, after string) {
-	b.mended.add(string(kind), b.record.Line, b.mapping.Columns[column], before, after)
+func (b *builder) recordFix(kind clean.Fix, column int, before, after string) {
+	b.fixed.add(string(kind), b.record.Line, b.mapping.Columns[column], before, after)
 }
 
-func (b *builder) recordDoubt(kind string, column int, value string) {
-	b.doubts.add(kind, b.record.Line, b.mapping.Columns[column], value, "")
+func (b *builder) recordWarning(kind string, column int, value string) {
+	b.warnings.add(kind, b.record.Line, b.mapping.Columns[column], value, "")
 }
 
 // keepInProperties stores the text of a column in proprietes too, under the column's own name, because its field took only a part of it.
@@ -212,25 +212,25 @@ func (b *builder) truncate(f mapping.Field, text string, limit int) string {
 		cut = cut[:at]
 	}
 	b.properties.set(string(f), text)
-	b.mended.add(string(mendCut), b.record.Line, string(f), text, cut)
+	b.fixed.add(string(fixCut), b.record.Line, string(f), text, cut)
 	return cut
 }
 
 // finish turns what was counted into the report.
 func (b *builder) finish() {
 	b.ids.finish()
-	b.oversized.addObstacle(b.imported)
-	b.postcodeShift.addObstacle(b.imported)
+	b.oversized.addError(b.imported)
+	b.postcodeShift.addError(b.imported)
 	for _, f := range b.faults.list() {
 		if few := b.imported.Rows / 50; f.isTolerable && f.Count <= few {
-			b.doubts[f.Kind] = &f
+			b.warnings[f.Kind] = &f
 			continue
 		}
 		example := ""
 		if f.Before != "" {
 			example = fmt.Sprintf(", such as %q", f.Before)
 		}
-		b.imported.addObstacle(f.advice, "%s: %s%s", f.DescribeLines(), f.Kind, example)
+		b.imported.addError(f.advice, "%s: %s%s", f.DescribeLines(), f.Kind, example)
 	}
-	b.imported.Mended, b.imported.Doubts = b.mended.list(), b.doubts.list()
+	b.imported.Fixed, b.imported.Warnings = b.fixed.list(), b.warnings.list()
 }

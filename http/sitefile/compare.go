@@ -144,7 +144,7 @@ func (i *Import) FindLosses(known map[string]Site) []string {
 	if !i.Mapping.IsExport {
 		return nil
 	}
-	found := findings{}
+	found := issues{}
 	for _, s := range i.Sites {
 		if stored, ok := known[s.ExternalID]; ok {
 			i.compareSite(found, s, stored)
@@ -161,7 +161,7 @@ func (i *Import) FindLosses(known map[string]Site) []string {
 	return losses
 }
 
-func (i *Import) compareSite(found findings, s, stored Site) {
+func (i *Import) compareSite(found issues, s, stored Site) {
 	before, after := fieldTexts(stored), fieldTexts(s)
 	i.compareProperties(found, s, stored)
 	for _, f := range comparedFields {
@@ -180,7 +180,7 @@ func (i *Import) compareSite(found findings, s, stored Site) {
 }
 
 // compareProperties compares the members of proprietes one by one.
-func (i *Import) compareProperties(found findings, s, stored Site) {
+func (i *Import) compareProperties(found issues, s, stored Site) {
 	var before, after map[string]any
 	if json.Unmarshal(stored.Content.Properties, &before) != nil || json.Unmarshal(s.Content.Properties, &after) != nil {
 		return

@@ -21,17 +21,17 @@ func (b *builder) readPhone() string {
 	}
 	column := b.columnOf(mapping.Phone)
 	if clean.IsEmptyWord(text) {
-		b.recordMend(clean.EmptySign, column, text, "")
+		b.recordFix(clean.EmptySign, column, text, "")
 		return ""
 	}
 	numbers, rest := clean.Phones(text, "FR")
 	switch {
 	case rest == "":
 	case len(numbers) > 0:
-		b.recordMend(mendBesidePhone, column, text, numbers[0])
+		b.recordFix(fixBesidePhone, column, text, numbers[0])
 		b.keepInProperties(column, text)
 	default:
-		b.recordDoubt(doubtPhone, column, text)
+		b.recordWarning(warningPhone, column, text)
 		b.keepInProperties(column, text)
 	}
 	if len(numbers) == 0 {
@@ -41,42 +41,42 @@ func (b *builder) readPhone() string {
 		b.properties.set("telephones", numbers[1:])
 	}
 	if numbers[0] != text {
-		b.recordMend(clean.Phone, column, text, numbers[0])
+		b.recordFix(clean.Phone, column, text, numbers[0])
 	}
 	return numbers[0]
 }
 
 func (b *builder) readEmail() string {
-	return b.readContact(mapping.Email, clean.Email, clean.EmailForm, doubtEmail, 254)
+	return b.readContact(mapping.Email, clean.Email, clean.EmailForm, warningEmail, 254)
 }
 
 func (b *builder) readWebsite() string {
-	return b.readContact(mapping.Website, clean.Website, clean.WebsiteScheme, doubtWebsite, 2048)
+	return b.readContact(mapping.Website, clean.Website, clean.WebsiteScheme, warningWebsite, 2048)
 }
 
 // readContact is the first address of a column; a text that holds none goes to proprietes.
-func (b *builder) readContact(f mapping.Field, parse func(string) (string, bool), kind clean.Mend, doubt string, limit int) string {
+func (b *builder) readContact(f mapping.Field, parse func(string) (string, bool), kind clean.Fix, warning string, limit int) string {
 	text := b.cleanField(f)
 	if text == "" {
 		return ""
 	}
 	column := b.columnOf(f)
 	if clean.IsEmptyWord(text) {
-		b.recordMend(clean.EmptySign, column, text, "")
+		b.recordFix(clean.EmptySign, column, text, "")
 		return ""
 	}
 	address, ok := parse(b.value(column).Text) // as it stands: a link of HTML is not a text
 	if !ok || len(address) > limit {
-		b.recordDoubt(doubt, column, text)
+		b.recordWarning(warning, column, text)
 		b.keepInProperties(column, text)
 		return ""
 	}
 	if address != text {
 		if hasOtherWords(text, address) {
-			kind = mendFirstOfSeveral
+			kind = fixFirstOfSeveral
 			b.keepInProperties(column, text)
 		}
-		b.recordMend(kind, column, text, address)
+		b.recordFix(kind, column, text, address)
 	}
 	return address
 }
@@ -101,7 +101,7 @@ func (b *builder) buildHours() json.RawMessage {
 			if column := b.columnOf(mapping.Hours); column >= 0 && !b.isEmpty(column) {
 				b.keepInProperties(column, b.cleanCell(column, true)) // the days say more
 			}
-			b.mended.add(string(clean.OpeningHours), b.record.Line, "lundi … dimanche", strings.Join(days[:], " | "), string(hours))
+			b.fixed.add(string(clean.OpeningHours), b.record.Line, "lundi … dimanche", strings.Join(days[:], " | "), string(hours))
 			return hours
 		}
 		for n, f := range mapping.Weekdays {
@@ -109,7 +109,7 @@ func (b *builder) buildHours() json.RawMessage {
 				b.keepInProperties(list[0], days[n])
 			}
 		}
-		b.doubts.add(doubtDayHours, b.record.Line, "lundi … dimanche", strings.Join(days[:], " | "), "")
+		b.warnings.add(warningDayHours, b.record.Line, "lundi … dimanche", strings.Join(days[:], " | "), "")
 	}
 	column := b.columnOf(mapping.Hours)
 	if column < 0 {
@@ -125,9 +125,9 @@ func (b *builder) buildHours() json.RawMessage {
 	hours, isRead := b.readHours(v)
 	switch {
 	case isRead:
-		b.recordMend(clean.OpeningHours, column, v.Text, string(hours))
+		b.recordFix(clean.OpeningHours, column, v.Text, string(hours))
 	case hours != nil:
-		b.recordDoubt(doubtHours, column, cmp.Or(v.Text, string(v.JSON)))
+		b.recordWarning(warningHours, column, cmp.Or(v.Text, string(v.JSON)))
 	}
 	return hours
 }
@@ -182,12 +182,12 @@ func (b *builder) readTags() []string {
 		}
 	}
 	if len(tags) > 50 {
-		b.recordDoubt(doubtManyTags, list[0], text)
+		b.recordWarning(warningManyTags, list[0], text)
 		b.keepInProperties(list[0], text)
 		return nil
 	}
 	if slices.ContainsFunc(tags, func(t string) bool { return utf8.RuneCountInString(t) > 64 }) {
-		b.recordDoubt(doubtTagsTooLong, list[0], text)
+		b.recordWarning(warningTagsTooLong, list[0], text)
 		b.keepInProperties(list[0], text)
 		return nil
 	}

@@ -130,7 +130,7 @@ func (x *identifier) leavesOut(s *Site, raw string) bool {
 	if !x.b.mapping.ID.HasFewGaps || x.b.mapping.IsExport || raw != "" && !clean.IsEmptySign(raw) {
 		return false
 	}
-	x.b.doubts.add(doubtNoID, s.Line, x.b.mapping.Columns[x.column], s.Content.Name, "")
+	x.b.warnings.add(warningNoID, s.Line, x.b.mapping.Columns[x.column], s.Content.Name, "")
 	return true
 }
 
@@ -145,18 +145,18 @@ func isShortened(text string) bool {
 	return strings.ContainsAny(text, "+") && shortenedNumber.MatchString(text)
 }
 
-// readID makes an external id of the text of a column; false: it cannot be one, which is an obstacle.
+// readID makes an external id of the text of a column; false: it cannot be one, which is an error.
 func (x *identifier) readID(s *Site, raw string) bool {
 	id := raw
 	if !x.b.mapping.IsExport {
 		id, _ = clean.Text(raw, false)
 	}
 	if whole, ok := strings.CutSuffix(id, ".0"); x.isNumeric && ok {
-		x.b.recordMend(mendNumericID, x.column, raw, whole)
+		x.b.recordFix(fixNumericID, x.column, raw, whole)
 		id = whole
 	}
 	if other := invalidIDCharacters.ReplaceAllString(id, "-"); other != id && !x.b.mapping.IsExport {
-		x.b.recordMend(mendID, x.column, raw, other)
+		x.b.recordFix(fixID, x.column, raw, other)
 		id = other
 	}
 	fault, advice := "", ""
@@ -188,13 +188,13 @@ func (x *identifier) register(s *Site, raw string) bool {
 		x.known[s.ExternalID] = knownSite{s.Line, raw, digest}
 		lower := strings.ToLower(s.ExternalID)
 		if other, ok := x.lower[lower]; ok && other != s.ExternalID {
-			x.b.doubts.add(doubtIDCase, s.Line, "external_id", s.ExternalID, "")
+			x.b.warnings.add(warningIDCase, s.Line, "external_id", s.ExternalID, "")
 		}
 		x.lower[lower] = s.ExternalID
 		return true
 	}
 	if first.digest == digest && first.raw == raw {
-		x.b.doubts.add(doubtRepeated, s.Line, "", s.ExternalID, "")
+		x.b.warnings.add(warningRepeated, s.Line, "", s.ExternalID, "")
 		return false
 	}
 	fault := "an id that an earlier line has"
@@ -295,7 +295,7 @@ func (x *identifier) tryProposals(s *Site) bool {
 		s.ExternalID = id
 	}
 	if !isNew {
-		x.b.doubts.add(doubtRepeated, s.Line, "", s.Content.Name, "")
+		x.b.warnings.add(warningRepeated, s.Line, "", s.Content.Name, "")
 	}
 	return isNew
 }
@@ -317,7 +317,7 @@ func (x *identifier) finish() {
 			advice = "correct these lines; or, if the column is none that tells places apart: " + advice
 			reason = x.b.mapping.ID.Reason + ", and no other column can be the external_id"
 		}
-		x.b.imported.addObstacle(advice, "%s", reason)
+		x.b.imported.addError(advice, "%s", reason)
 		return
 	}
 }

@@ -38,7 +38,7 @@ type groupRow struct {
 }
 
 // TestInventedFilesAreReadAsTheyWereMeantOrItIsSaid: what is stored is what was meant; or the fact stands in proprietes under its
-// column's name; or a doubt or an obstacle names it. A file that is read otherwise is made as small as it gets before it is shown.
+// column's name; or a warning or an error names it. A file that is read otherwise is made as small as it gets before it is shown.
 func TestInventedFilesAreReadAsTheyWereMeantOrItIsSaid(t *testing.T) {
 	t.Parallel()
 	files := uint64(500)
@@ -99,9 +99,9 @@ func (f inventedFile) read() (o outcome) {
 	switch {
 	case err != nil:
 		return outcome{refusal: err.Error()}
-	case len(i.Obstacles) > 0:
-		return outcome{refusal: i.Obstacles[0].Reason}
-	case len(i.Sites) != len(f.rows) && hasDoubt(i, "repeats another row"):
+	case len(i.Errors) > 0:
+		return outcome{refusal: i.Errors[0].Reason}
+	case len(i.Sites) != len(f.rows) && hasWarning(i, "repeats another row"):
 		return outcome{} // which one is left out is not said: there is nothing to compare
 	case len(i.Sites) != len(f.rows):
 		return outcome{faults: []string{fmt.Sprintf("%d sites of %d rows", len(i.Sites), len(f.rows))}}
@@ -119,8 +119,8 @@ func (f inventedFile) read() (o outcome) {
 	return o
 }
 
-func hasDoubt(i *sitefile.Import, kind string) bool {
-	return slices.ContainsFunc(i.Doubts, func(d sitefile.Finding) bool { return strings.Contains(d.Kind, kind) })
+func hasWarning(i *sitefile.Import, kind string) bool {
+	return slices.ContainsFunc(i.Warnings, func(d sitefile.Issue) bool { return strings.Contains(d.Kind, kind) })
 }
 
 // storedRow is a site that was read, next to the columns of its file.
@@ -201,11 +201,11 @@ func (f inventedFile) meaning(field mapping.Field, row int) string {
 	return ""
 }
 
-// isSaid reports whether the user learns that a field is not what was meant: from a doubt about a column of the group, or because
+// isSaid reports whether the user learns that a field is not what was meant: from a warning about a column of the group, or because
 // all of its cells stand in proprietes while the field is empty. A cell of several may also be a part of the field's text.
 func (r storedRow) isSaid(f inventedFile, n, row int, field mapping.Field, got string) bool {
 	g := f.groups[n]
-	if slices.ContainsFunc(r.read.Doubts, func(d sitefile.Finding) bool { return slices.Contains(g.names, d.Column) }) {
+	if slices.ContainsFunc(r.read.Warnings, func(d sitefile.Issue) bool { return slices.Contains(g.names, d.Column) }) {
 		return true
 	}
 	if got != "" && g.rows[row].isEmpty() && r.isFallback(field) {

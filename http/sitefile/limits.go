@@ -35,8 +35,8 @@ func (l *oversizedProperties) check(line int, p *properties, text json.RawMessag
 	}
 }
 
-// addObstacle names the largest columns that have to go until the rest fits in every row.
-func (l *oversizedProperties) addObstacle(i *Import) {
+// addError names the largest columns that have to go until the rest fits in every row.
+func (l *oversizedProperties) addError(i *Import) {
 	if l.count == 0 {
 		return
 	}
@@ -53,7 +53,7 @@ func (l *oversizedProperties) addObstacle(i *Import) {
 		total -= l.sizes[key]
 		flags = append(flags, "--ignore '"+key+"'")
 	}
-	i.addObstacle("these would do: "+strings.Join(flags, " "),
+	i.addError("these would do: "+strings.Join(flags, " "),
 		"%s: proprietes has more than %d members or %d bytes", describeLines(l.lines, l.count), maxProperties, maxPropertiesSize)
 }
 
@@ -81,9 +81,9 @@ func (d *shiftDetector) observe(line int, isPostcode bool, column string) {
 	}
 }
 
-func (d *shiftDetector) addObstacle(i *Import) {
+func (d *shiftDetector) addError(i *Import) {
 	if d.good >= minShifted && d.bad >= minShifted {
-		i.addObstacle("a separator is missing or too many there; correct the rows from there on. Postcodes of another country want a column of countries",
+		i.addError("a separator is missing or too many there; correct the rows from there on. Postcodes of another country want a column of countries",
 			"line %d: from here on the column %q holds no postcodes: the cells seem to be shifted", d.firstBad, d.column)
 	}
 }
@@ -140,17 +140,17 @@ func countSeparators(text string) int {
 // report says which rows are ragged, where nearly all rows are full: programs that leave out empty cells at the end do so in many.
 func (r *raggedRows) report(b *builder) {
 	if r.joined.count > 0 {
-		b.imported.addObstacle("another separator there, or quotes around the whole row? correct the line", "%s: one cell instead of %d", &r.joined, r.columns)
+		b.imported.addError("another separator there, or quotes around the whole row? correct the line", "%s: one cell instead of %d", &r.joined, r.columns)
 	}
 	if few := r.full/20 + 1; r.full == 0 || r.short.count+r.stubs.count > few {
 		return
 	}
 	if r.stubs.count > 0 {
-		b.imported.addObstacle("another separator there, or a quote too many before? correct the line", "%s: cells are missing, %d instead of %d",
+		b.imported.addError("another separator there, or a quote too many before? correct the line", "%s: cells are missing, %d instead of %d",
 			&r.stubs, r.cells, r.columns)
 	}
 	if r.short.count > 0 {
-		f := b.doubts.add(doubtFewCells, r.short.lines[0], "", "", "")
+		f := b.warnings.add(warningFewCells, r.short.lines[0], "", "", "")
 		f.Count, f.Lines = r.short.count, r.short.lines
 	}
 }

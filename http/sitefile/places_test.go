@@ -11,7 +11,7 @@ import (
 	"lieudit/http/sitefile/mapping"
 )
 
-// mustRead reads a file that may have obstacles.
+// mustRead reads a file that may have errors.
 func mustRead(t *testing.T, file []byte, o sitefile.Options) *sitefile.Import {
 	t.Helper()
 	i, err := sitefile.Read(bytes.NewReader(file), int64(len(file)), "places.csv", o)
@@ -36,19 +36,19 @@ func TestAFewRowsWithoutAnIDAreLeftOutAndSaid(t *testing.T) {
 		return []byte(out.String())
 	}
 	i := readFile(t, file(200, 2), sitefile.Options{})
-	if len(i.Sites) != 198 || len(i.Doubts) != 1 || i.Doubts[0].Count != 2 || !strings.Contains(i.Doubts[0].Kind, "no id") {
-		t.Errorf("%d sites, %+v", len(i.Sites), i.Doubts)
+	if len(i.Sites) != 198 || len(i.Warnings) != 1 || i.Warnings[0].Count != 2 || !strings.Contains(i.Warnings[0].Kind, "no id") {
+		t.Errorf("%d sites, %+v", len(i.Sites), i.Warnings)
 	}
 	if notes := strings.Join(i.Notes(), "\n"); !strings.Contains(notes, `"code_uic"`) || !strings.Contains(notes, "--id") {
 		t.Errorf("the choice of the id is not said: %s", notes)
 	}
-	if i := mustRead(t, file(200, 3), sitefile.Options{}); len(i.Obstacles) != 1 {
-		t.Errorf("many rows without an id: %v", i.Obstacles)
+	if i := mustRead(t, file(200, 3), sitefile.Options{}); len(i.Errors) != 1 {
+		t.Errorf("many rows without an id: %v", i.Errors)
 	}
 	o := sitefile.Options{}
 	o.Columns.ID = "code_uic"
-	if i := readFile(t, file(200, 1), o); len(i.Obstacles) != 0 || len(i.Sites) != 199 {
-		t.Errorf("with --id: %d sites, %v", len(i.Sites), i.Obstacles)
+	if i := readFile(t, file(200, 1), o); len(i.Errors) != 0 || len(i.Sites) != 199 {
+		t.Errorf("with --id: %d sites, %v", len(i.Sites), i.Errors)
 	}
 }
 
@@ -56,13 +56,13 @@ func TestARowOfTotalsIsNoPlace(t *testing.T) {
 	t.Parallel()
 	for _, last := range []string{"TOTAL;120;;", "Total;;;12,5", "TOTAUX :;120;;", "Sous-total;120;;", "Total général;120;3;"} {
 		i := readFile(t, []byte("code magasin;surface;nom;caisses\nM1;60;A;3\nM2;60;B;2\n"+last+"\n"), sitefile.Options{})
-		if len(i.Sites) != 2 || len(i.Obstacles) > 0 || !strings.Contains(strings.Join(i.Notes(), "\n"), "totals") {
-			t.Errorf("%s: %d sites, %v, %v", last, len(i.Sites), i.Obstacles, i.Notes())
+		if len(i.Sites) != 2 || len(i.Errors) > 0 || !strings.Contains(strings.Join(i.Notes(), "\n"), "totals") {
+			t.Errorf("%s: %d sites, %v, %v", last, len(i.Sites), i.Errors, i.Notes())
 		}
 	}
 	for _, row := range []string{"TOTAL;120;Station;2", "Total Énergies;60;;", "T1;60;TOTAL;2"} {
 		if i := readFile(t, []byte("code magasin;surface;nom;caisses\nM1;60;A;3\n"+row+"\n"), sitefile.Options{}); len(i.Sites) != 2 {
-			t.Errorf("%s: %d sites, %v", row, len(i.Sites), i.Obstacles)
+			t.Errorf("%s: %d sites, %v", row, len(i.Sites), i.Errors)
 		}
 	}
 }
@@ -107,8 +107,8 @@ func TestAPostcodeAndItsTownInOneColumnAreRead(t *testing.T) {
 		t.Errorf("codes of lines: got %s", got)
 	}
 	i := mustRead(t, []byte("id;nom;cp_ville\n1;A;48000 Mende\n2;B;48400 Florac Trois Rivières\n3;C;Espagne ?\n"), sitefile.Options{})
-	if len(i.Doubts) != 1 || !strings.Contains(describeSites(t, i)[2], `"cp_ville":"Espagne ?"`) {
-		t.Errorf("a cell that is neither: %+v, %s", i.Doubts, describeSites(t, i))
+	if len(i.Warnings) != 1 || !strings.Contains(describeSites(t, i)[2], `"cp_ville":"Espagne ?"`) {
+		t.Errorf("a cell that is neither: %+v, %s", i.Warnings, describeSites(t, i))
 	}
 }
 
@@ -149,11 +149,11 @@ func TestApostrophesBeforeNumbersAreTakenOffWhereAllCellsHaveOne(t *testing.T) {
 	}
 	i := mustRead(t, []byte("id;nom\n'001;A\n'002;B\n"), sitefile.Options{})
 	if ids := describeSites(t, i); !strings.HasPrefix(ids[0], "001 ") || !strings.Contains(strings.Join(i.Notes(), "\n"), "apostrophe") {
-		t.Errorf("ids: %s, %+v", ids, i.Mended)
+		t.Errorf("ids: %s, %+v", ids, i.Fixed)
 	}
 }
 
-func TestAFourDigitPostcodeIsMendedAsItsCommuneSays(t *testing.T) {
+func TestAFourDigitPostcodeIsFixedAsItsCommuneSays(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ cell, city, want string }{
 		{"1000", "Bourg-en-Bresse", "01000"}, {"1000", "", "01000"}, {"6000", "NICE", "06000"}, {"6300", "Nice", "06300"},
@@ -162,8 +162,8 @@ func TestAFourDigitPostcodeIsMendedAsItsCommuneSays(t *testing.T) {
 	} {
 		i := mustRead(t, []byte("id;nom;code postal;ville\n1;A;"+c.cell+";"+c.city+"\n"), sitefile.Options{})
 		got := i.Sites[0].Content.Address.PostalCode
-		if got != c.want || got == c.cell && len(i.Doubts) == 0 {
-			t.Errorf("%s %s: got %s, want %s; %+v", c.cell, c.city, got, c.want, i.Doubts)
+		if got != c.want || got == c.cell && len(i.Warnings) == 0 {
+			t.Errorf("%s %s: got %s, want %s; %+v", c.cell, c.city, got, c.want, i.Warnings)
 		}
 	}
 }
@@ -212,7 +212,7 @@ func TestOfficialRegistersAreReadByTheirPublishedColumns(t *testing.T) {
 		o.Columns.ID = "hash:*"
 		i := mustRead(t, []byte(c.header+"\n"+c.row+"\n"), o)
 		if len(i.Sites) != 1 {
-			t.Errorf("%s: %d sites, %v", name, len(i.Sites), i.Obstacles)
+			t.Errorf("%s: %d sites, %v", name, len(i.Sites), i.Errors)
 			continue
 		}
 		got := describeSites(t, i)[0]
@@ -227,12 +227,12 @@ func TestOfficialRegistersAreReadByTheirPublishedColumns(t *testing.T) {
 func TestHoursThatAreNotReadAreCountedAndShown(t *testing.T) {
 	t.Parallel()
 	i := mustRead(t, []byte("id;nom;horaires\n1;A;Fermé le lundi\n2;B;sur rendez-vous\n3;C;du lundi au vendredi 9h/18h\n4;D;\n5;E;non\n"), sitefile.Options{})
-	if len(i.Doubts) != 1 || i.Doubts[0].Count != 2 || i.Doubts[0].Before != "Fermé le lundi" || !strings.Contains(i.Doubts[0].Kind, "ouvert=true") {
-		t.Errorf("got %+v", i.Doubts)
+	if len(i.Warnings) != 1 || i.Warnings[0].Count != 2 || i.Warnings[0].Before != "Fermé le lundi" || !strings.Contains(i.Warnings[0].Kind, "ouvert=true") {
+		t.Errorf("got %+v", i.Warnings)
 	}
 	i = mustRead(t, []byte("id;nom;lundi;mardi\n1;A;9h-12h;9h-12h\n2;B;sur rdv;9h-12h\n3;C;9h/12h;fermé\n"), sitefile.Options{})
-	if len(i.Doubts) != 1 || i.Doubts[0].Count != 1 || i.Doubts[0].Lines[0] != 3 {
-		t.Errorf("days: got %+v", i.Doubts)
+	if len(i.Warnings) != 1 || i.Warnings[0].Count != 1 || i.Warnings[0].Lines[0] != 3 {
+		t.Errorf("days: got %+v", i.Warnings)
 	}
 }
 
@@ -285,11 +285,11 @@ func TestAColumnThatSaysOpenOrClosedDecidesWhatIsImported(t *testing.T) {
 		fmt.Fprintf(&file, "12;Z;%s\n13;Y;%s\n", c.closed, c.other)
 		i := mustRead(t, []byte(file.String()), sitefile.Options{})
 		counts := map[string]int{}
-		for _, d := range i.Doubts {
+		for _, d := range i.Warnings {
 			counts[d.Kind] += d.Count
 		}
-		isSaid := slices.ContainsFunc(i.Doubts, func(d sitefile.Finding) bool { return d.Before == c.closed && d.Count == 1 })
-		if len(i.Sites) != 13 || !isSaid || (c.other != "") != (len(i.Doubts) == 2) {
+		isSaid := slices.ContainsFunc(i.Warnings, func(d sitefile.Issue) bool { return d.Before == c.closed && d.Count == 1 })
+		if len(i.Sites) != 13 || !isSaid || (c.other != "") != (len(i.Warnings) == 2) {
 			t.Errorf("%s: %d sites, %v", c.name, len(i.Sites), counts)
 		}
 	}

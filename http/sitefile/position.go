@@ -36,7 +36,7 @@ func (b *builder) fillPosition(c *locations.Content) bool {
 	switch {
 	case shape < 0:
 	case b.shapes == SkipShapes:
-		b.recordDoubt(doubtSkipped, shape, "")
+		b.recordWarning(warningSkipped, shape, "")
 		return false
 	default:
 		f := b.addFault(shape, "a line or a polygon instead of a point", "")
@@ -46,7 +46,7 @@ func (b *builder) fillPosition(c *locations.Content) bool {
 	return true
 }
 
-// reportPositionFaults records the cells that hold no position: a doubt where another column has it, otherwise a fault. The text stays in
+// reportPositionFaults records the cells that hold no position: a warning where another column has it, otherwise a fault. The text stays in
 // proprietes.
 func (b *builder) reportPositionFaults(hasPoint bool) {
 	for _, fault := range b.positionFaults {
@@ -54,7 +54,7 @@ func (b *builder) reportPositionFaults(hasPoint bool) {
 			b.keepInProperties(fault.column, fault.value)
 		}
 		if hasPoint {
-			b.recordDoubt(doubtPosition, fault.column, fault.value)
+			b.recordWarning(warningPosition, fault.column, fault.value)
 			continue
 		}
 		f := b.addFault(fault.column, "the column "+b.mapping.Columns[fault.column]+" holds no position there", fault.value)
@@ -127,14 +127,14 @@ func (b *builder) decimals(p mapping.Position, maxFirst, maxSecond float64) (fir
 func (b *builder) readNumber(column int) string {
 	text := strings.TrimSpace(b.value(column).Text)
 	if text != "" && (clean.IsEmptySign(text) || strings.EqualFold(text, "nan")) {
-		b.recordMend(clean.EmptySign, column, text, "")
+		b.recordFix(clean.EmptySign, column, text, "")
 		return ""
 	}
 	return text
 }
 
 // addFault takes note of a value that keeps the file from being imported.
-func (b *builder) addFault(column int, kind, value string) *Finding {
+func (b *builder) addFault(column int, kind, value string) *Issue {
 	return b.faults.add(kind, b.record.Line, b.mapping.Columns[column], value, "")
 }
 
@@ -156,7 +156,7 @@ func (b *builder) parsePair(p mapping.Position) (geo.Point, positionState) {
 	}
 	first, second, ok := geometry.ParsePair(text)
 	if !ok {
-		b.recordDoubt(doubtPosition, p.Columns[0], text)
+		b.recordWarning(warningPosition, p.Columns[0], text)
 		b.keepInProperties(p.Columns[0], text)
 		return geo.Point{}, noPoint
 	}
@@ -175,7 +175,7 @@ func (b *builder) parseShape(p mapping.Position) (geo.Point, positionState) {
 	}
 	shape, err := geometry.ParseShape(text)
 	if err != nil {
-		b.recordDoubt(doubtPosition, p.Columns[0], text)
+		b.recordWarning(warningPosition, p.Columns[0], text)
 		b.keepInProperties(p.Columns[0], text)
 		return geo.Point{}, noPoint
 	}
@@ -183,7 +183,7 @@ func (b *builder) parseShape(p mapping.Position) (geo.Point, positionState) {
 		if b.shapes != CenterShapes {
 			return geo.Point{}, hasShape
 		}
-		b.recordMend(mendCenter, p.Columns[0], string(shape.Kind), "")
+		b.recordFix(fixCenter, p.Columns[0], string(shape.Kind), "")
 	}
 	x, y := shape.Center()
 	return b.project(p, x, y)

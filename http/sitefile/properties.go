@@ -110,7 +110,7 @@ func (b *builder) keepProperties() {
 // htmlWithAttributes is HTML that holds more than its text: where a link goes, what a frame shows.
 var htmlWithAttributes = regexp.MustCompile(`<\w+\s[^<>]*=`)
 
-// keepText stores the mended text of a column. HTML that holds more than its text stays as it is.
+// keepText stores the fixed text of a column. HTML that holds more than its text stays as it is.
 func (b *builder) keepText(key string, column int) {
 	raw := strings.TrimSpace(b.value(column).Text)
 	if raw == "" {

@@ -7,9 +7,9 @@
 //	file ──record.Open──► record.Record ──mapping.Profile.Observe, mapping.Guess──► mapping.Mapping
 //	                      record.Record ──builder: buildAddress, fillPosition, clean.*──► Site ──identifier──► Import.Sites
 //
-// What happens to a value is recorded in the Report. A mend is a change of its form. A doubt is a value that looks wrong and is stored
-// all the same, in its field or in proprietes. A fault keeps the file from being imported. Each kind of them is one Finding, however
-// many rows it concerns; faults become Obstacles, with what can be done.
+// What happens to a value is recorded in the Report. A fix is a change of its form. A warning is a value that looks wrong and is stored
+// all the same, in its field or in proprietes. A fault keeps the file from being imported. Each kind of them is one Issue, however
+// many rows it concerns; faults become Errors, with what can be done.
 //
 // A file that lieudit exported is read exactly, but for what a spreadsheet is known to do to codes. It is compared with the sites that
 // the referential has (FindLosses), and positions that were found by the address are found again in another referential (PlaceAgain).
@@ -22,8 +22,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"regexp"
 	"slices"
+	"strings"
 
+	"lieudit/http/sitefile/clean"
 	"lieudit/http/sitefile/mapping"
 	"lieudit/http/sitefile/record"
 	"lieudit/schemas/locations"
@@ -39,7 +42,7 @@ type Options struct {
 // Shapes says what becomes of a site whose geometry is a line or a polygon.
 type Shapes string
 
-// The ways. The zero value makes such geometries an obstacle.
+// The ways. The zero value makes such geometries an error.
 const (
 	CenterShapes Shapes = "center" // the site stands in the middle
 	SkipShapes   Shapes = "skip"   // the site is left out
@@ -77,7 +80,7 @@ const MaxSites = 20_000
 var ErrEmpty = errors.New("the file holds no places: it has names of columns, and nothing below them")
 
 // Read reads the sites of a file, in two passes: the first finds out what its columns hold, the second makes the sites. What keeps
-// the file from being imported is in Import.Obstacles, all of it at once; then the sites may be incomplete. An error is a file that
+// the file from being imported is in Import.Errors, all of it at once; then the sites may be incomplete. An error is a file that
 // cannot be read at all: those of record.Open, *record.LineError and ErrEmpty.
 func Read(file io.ReaderAt, size int64, name string, o Options) (*Import, error) {
 	f, err := record.Open(file, size, name, o.Record)
@@ -92,14 +95,14 @@ func Read(file io.ReaderAt, size int64, name string, o Options) (*Import, error)
 	}
 	i.Rows, i.Info = profile.Rows, f.Info()
 	if i.Rows > MaxSites {
-		i.addObstacle("split the file into several referentials, or leave rows out",
+		i.addError("split the file into several referentials, or leave rows out",
 			"the file has more than %d rows; a referential is written with at most that many at once", MaxSites)
 		return i, nil
 	}
 	i.examples = profile.Examples()
-	var obstacles []mapping.Obstacle
-	i.Mapping, obstacles = mapping.Guess(profile, o.Columns)
-	i.Obstacles = append(i.Obstacles, obstacles...)
+	var errs []mapping.Error
+	i.Mapping, errs = mapping.Guess(profile, o.Columns)
+	i.Errors = append(i.Errors, errs...)
 	if err := i.makeSites(f, o, &ragged); err != nil {
 		return nil, err
 	}
@@ -180,4 +183,26 @@ func describeLines(lines []int, total int) string {
 		text += fmt.Sprintf(" and %d others", rest)
 	}
 	return text
+}
+
+// totalsWord is what the first cell of a row of totals says.
+var totalsWord = regexp.MustCompile(`(?i)^(sous[- ]?)?(total|totaux|somme|moyenne|grand total)( g[ée]n[ée]ral)?\s*[:=]?$`)
+
+// isTotals reports whether a row of a table sums up the others: its first cell says so, the others that are filled are numbers, and about
+// half are empty. A filling station called Total has an address.
+func isTotals(r record.Record, columns int) bool {
+	filled := 0
+	for _, v := range r.Values {
+		text := strings.TrimSpace(v.Text)
+		if text == "" {
+			continue
+		}
+		if filled++; filled == 1 && !totalsWord.MatchString(text) {
+			return false
+		}
+		if _, isNumber := clean.Decimal(text); filled > 1 && !isNumber {
+			return false
+		}
+	}
+	return filled > 0 && columns > 2 && filled < columns && filled*2 <= columns+2
 }

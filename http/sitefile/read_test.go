@@ -142,18 +142,18 @@ func TestNoLineOfAnAddressIsTooLong(t *testing.T) {
 func TestEachCellIsCountedOnce(t *testing.T) {
 	t.Parallel()
 	i := readFile(t, []byte("id;nom;type_voie;voie\n1;A;rue;rue  Haute\n"), sitefile.Options{})
-	if len(i.Mended) != 1 || i.Mended[0].Count != 1 {
-		t.Errorf("got %+v", i.Mended)
+	if len(i.Fixed) != 1 || i.Fixed[0].Count != 1 {
+		t.Errorf("got %+v", i.Fixed)
 	}
 }
 
-// TestAnExportIsReadExactly: ids that another file would have mended.
+// TestAnExportIsReadExactly: ids that another file would have fixed.
 func TestAnExportIsReadExactly(t *testing.T) {
 	t.Parallel()
 	i := readFile(t, []byte(exportHeader+"1.0,A  B,,,,,,,,,,,,,,,,,,\nnull,-,,,,,,,,,,,,,,,,,,\n2.0,NC,,,,,,,,,,,,,,,,,,\n"), sitefile.Options{})
 	want := []string{`1.0 {"nom":"A  B"}`, `null {"nom":"-"}`, `2.0 {"nom":"NC"}`}
-	if diff := cmp.Diff(want, describeSites(t, i)); diff != "" || len(i.Mended) > 0 {
-		t.Errorf("%s %+v", diff, i.Mended)
+	if diff := cmp.Diff(want, describeSites(t, i)); diff != "" || len(i.Fixed) > 0 {
+		t.Errorf("%s %+v", diff, i.Fixed)
 	}
 }
 
@@ -171,8 +171,8 @@ func TestAFileWithoutIDsIsRefusedWithAnIDThatWorks(t *testing.T) {
 		"[{\"nom\":\"A\",\"url\":\"https://a.fr\"},{\"nom\":\"A\",\"url\":\"https://b.fr\"}]": "hash:nom,site_web",
 	} {
 		i, err := sitefile.Read(strings.NewReader(file), int64(len(file)), "", sitefile.Options{})
-		if err != nil || i.ProposedID != want || len(i.Obstacles) != 1 || !strings.Contains(i.Obstacles[0].Advice, want) {
-			t.Fatalf("%q: got %q, %+v, %v; want %s", file, i.ProposedID, i.Obstacles, err, want)
+		if err != nil || i.ProposedID != want || len(i.Errors) != 1 || !strings.Contains(i.Errors[0].Advice, want) {
+			t.Fatalf("%q: got %q, %+v, %v; want %s", file, i.ProposedID, i.Errors, err, want)
 		}
 		again := readFile(t, []byte(file), sitefile.Options{Columns: mapping.Given{ID: want}})
 		ids := map[string]bool{}
@@ -185,7 +185,7 @@ func TestAFileWithoutIDsIsRefusedWithAnIDThatWorks(t *testing.T) {
 	}
 }
 
-func TestAllObstaclesAreSaidAtOnceWithTheirLines(t *testing.T) {
+func TestAllErrorsAreSaidAtOnceWithTheirLines(t *testing.T) {
 	t.Parallel()
 	for file, want := range map[string][]string{
 		"id;nom;lat;lon\n1;A;44.5;3.5\n1;B;nord;3.5\n;C;44.5;3.5\n2;D;44,5;3.5\n3;E;44.5;3.5\n4;F;44.5;3.5\n": {
@@ -204,7 +204,7 @@ func TestAllObstaclesAreSaidAtOnceWithTheirLines(t *testing.T) {
 			t.Fatalf("%q: %v", file, err)
 		}
 		var got []string
-		for _, o := range i.Obstacles {
+		for _, o := range i.Errors {
 			if got = append(got, o.Reason); o.Advice == "" {
 				t.Errorf("%q: no advice for %q", file, o.Reason)
 			}
@@ -244,7 +244,7 @@ func TestFilesThatHoldNoPlacesAreRefused(t *testing.T) {
 		fmt.Fprintf(&many, "%d;x\n", n)
 	}
 	i, err := sitefile.Read(strings.NewReader(many.String()), int64(many.Len()), "", sitefile.Options{})
-	if err != nil || len(i.Obstacles) != 1 || len(i.Sites) != 0 {
+	if err != nil || len(i.Errors) != 1 || len(i.Sites) != 0 {
 		t.Errorf("too many rows: %+v, %v", i, err)
 	}
 }
@@ -263,8 +263,8 @@ func TestAShiftOfTheColumnsIsFound(t *testing.T) {
 		}
 	}
 	i, err := sitefile.Read(strings.NewReader(file.String()), int64(file.Len()), "", sitefile.Options{})
-	if err != nil || len(i.Obstacles) != 1 || !strings.Contains(i.Obstacles[0].Reason, "line 33") {
-		t.Errorf("got %+v, %v", i.Obstacles, err)
+	if err != nil || len(i.Errors) != 1 || !strings.Contains(i.Errors[0].Reason, "line 33") {
+		t.Errorf("got %+v, %v", i.Errors, err)
 	}
 }
 

@@ -15,40 +15,40 @@ import (
 // Report is what happened to the values of a file. Every kind is counted, with examples, so that a fault of ten thousand rows is
 // one line.
 type Report struct {
-	Mended    []Finding          // what was changed, and how
-	Doubts    []Finding          // what was stored as it stood, or put into proprietes, though it looks wrong
-	Obstacles []mapping.Obstacle // why the file cannot be imported as it is
+	Fixed    []Issue         // what was changed, and how
+	Warnings []Issue         // what was stored as it stood, or put into proprietes, though it looks wrong
+	Errors   []mapping.Error // why the file cannot be imported as it is
 }
 
-// Finding is one kind of mending or doubt.
-type Finding struct {
+// Issue is one kind of fix or warning.
+type Issue struct {
 	Kind        string
 	Count       int
 	Lines       []int // the first few
 	Column      string
 	Before      string // of the first
 	After       string // of the first, where something was changed
-	advice      string // of a finding that is an obstacle
-	isTolerable bool   // a fault that is a doubt where few rows have it
+	advice      string // of an issue that is an error
+	isTolerable bool   // a fault that is a warning where few rows have it
 }
 
-// maxLines is how many lines a finding keeps.
+// maxLines is how many lines an issue keeps.
 const maxLines = 5
 
-// DescribeLines names the lines of a finding.
-func (f Finding) DescribeLines() string { return describeLines(f.Lines, f.Count) }
+// DescribeLines names the lines of an issue.
+func (f Issue) DescribeLines() string { return describeLines(f.Lines, f.Count) }
 
-func (r *Report) addObstacle(advice, format string, args ...any) {
-	r.Obstacles = append(r.Obstacles, mapping.Obstacle{Reason: fmt.Sprintf(format, args...), Advice: advice})
+func (r *Report) addError(advice, format string, args ...any) {
+	r.Errors = append(r.Errors, mapping.Error{Reason: fmt.Sprintf(format, args...), Advice: advice})
 }
 
-// findings counts findings by their kind.
-type findings map[string]*Finding
+// issues counts issues by their kind.
+type issues map[string]*Issue
 
-func (f findings) add(kind string, line int, column, before, after string) *Finding {
+func (f issues) add(kind string, line int, column, before, after string) *Issue {
 	found, ok := f[kind]
 	if !ok {
-		found = &Finding{Kind: kind, Column: column, Before: shorten(before), After: shorten(after)}
+		found = &Issue{Kind: kind, Column: column, Before: shorten(before), After: shorten(after)}
 		f[kind] = found
 	}
 	found.Count++
@@ -58,13 +58,13 @@ func (f findings) add(kind string, line int, column, before, after string) *Find
 	return found
 }
 
-// list is the findings, the most frequent first.
-func (f findings) list() []Finding {
-	all := make([]Finding, 0, len(f))
+// list is the issues, the most frequent first.
+func (f issues) list() []Issue {
+	all := make([]Issue, 0, len(f))
 	for _, found := range f {
 		all = append(all, *found)
 	}
-	slices.SortFunc(all, func(a, b Finding) int { return cmp.Or(b.Count-a.Count, cmp.Compare(a.Kind, b.Kind)) })
+	slices.SortFunc(all, func(a, b Issue) int { return cmp.Or(b.Count-a.Count, cmp.Compare(a.Kind, b.Kind)) })
 	return all
 }
 
@@ -77,42 +77,42 @@ func shorten(text string) string {
 	return string([]rune(text)[:limit-1]) + "…"
 }
 
-// The kinds of doubts.
+// The kinds of warnings.
 const (
-	doubtPhone        = "not read as a telephone, kept in proprietes"
-	doubtEmail        = "not read as an e-mail address, kept in proprietes"
-	doubtWebsite      = "not read as the address of a web site, kept in proprietes"
-	doubtPostcode     = "not a French postcode, stored as it stands"
-	doubtLongPostcode = "not a postcode, kept in proprietes"
-	doubtHours        = "opening hours kept as a text: the place is never found as open (ouvert=true)"
-	doubtDayHours     = "opening hours of days not read, kept in proprietes: the place is never found as open (ouvert=true)"
-	doubtClosed       = "is closed or inactive by its column and is left out: it is not created, or becomes inactive"
-	doubtActive       = "not read as open or closed, imported as active and kept in proprietes"
-	doubtPostalTown   = "not read as a postcode and a commune, kept in proprietes"
-	doubtShortCode    = "a postcode of four digits that its commune contradicts, stored as it stands"
-	doubtManyTags     = "more than 50 tags, kept in proprietes"
-	doubtInsee        = "not an INSEE code, kept in proprietes"
-	doubtPosition     = "not read as a position"
-	doubtNoID         = "has no id and is left out"
-	doubtRepeated     = "repeats another row in full and counts once"
-	doubtScientific   = "a number that a spreadsheet has shortened: its last digits are lost"
-	doubtIDCase       = "an id that differs from another only by case"
-	doubtFewCells     = "has fewer cells than the file has columns"
-	doubtNoName       = "has no name"
-	doubtSkipped      = "is a line or a polygon and is left out"
-	doubtTagsTooLong  = "a tag of more than 64 characters, kept in proprietes"
+	warningPhone        = "not read as a telephone, kept in proprietes"
+	warningEmail        = "not read as an e-mail address, kept in proprietes"
+	warningWebsite      = "not read as the address of a web site, kept in proprietes"
+	warningPostcode     = "not a French postcode, stored as it stands"
+	warningLongPostcode = "not a postcode, kept in proprietes"
+	warningHours        = "opening hours kept as a text: the place is never found as open (ouvert=true)"
+	warningDayHours     = "opening hours of days not read, kept in proprietes: the place is never found as open (ouvert=true)"
+	warningClosed       = "is closed or inactive by its column and is left out: it is not created, or becomes inactive"
+	warningActive       = "not read as open or closed, imported as active and kept in proprietes"
+	warningPostalTown   = "not read as a postcode and a commune, kept in proprietes"
+	warningShortCode    = "a postcode of four digits that its commune contradicts, stored as it stands"
+	warningManyTags     = "more than 50 tags, kept in proprietes"
+	warningInsee        = "not an INSEE code, kept in proprietes"
+	warningPosition     = "not read as a position"
+	warningNoID         = "has no id and is left out"
+	warningRepeated     = "repeats another row in full and counts once"
+	warningScientific   = "a number that a spreadsheet has shortened: its last digits are lost"
+	warningIDCase       = "an id that differs from another only by case"
+	warningFewCells     = "has fewer cells than the file has columns"
+	warningNoName       = "has no name"
+	warningSkipped      = "is a line or a polygon and is left out"
+	warningTagsTooLong  = "a tag of more than 64 characters, kept in proprietes"
 )
 
-// The kinds of mending that are of whole sites; those of values are clean.Mend.
+// The kinds of fix that are of whole sites; those of values are clean.Fix.
 const (
-	mendID              = clean.Mend("ids: other characters than A-Z a-z 0-9 . _ ~ : * @ + - became -")
-	mendNumericID       = clean.Mend("ids: .0 taken off")
-	mendCut             = clean.Mend("longer than the field: cut there, whole in proprietes")
-	mendTownSplit       = clean.Mend("postcode and commune taken out of a line")
-	mendNumberPrepended = clean.Mend("the number of its own column put before the street")
-	mendBesidePhone     = clean.Mend("a telephone and other words, the whole in proprietes")
-	mendCenter          = clean.Mend("a line or a polygon became the point in its middle")
-	mendFirstOfSeveral  = clean.Mend("the first of several, the whole in proprietes")
+	fixID              = clean.Fix("ids: other characters than A-Z a-z 0-9 . _ ~ : * @ + - became -")
+	fixNumericID       = clean.Fix("ids: .0 taken off")
+	fixCut             = clean.Fix("longer than the field: cut there, whole in proprietes")
+	fixTownSplit       = clean.Fix("postcode and commune taken out of a line")
+	fixNumberPrepended = clean.Fix("the number of its own column put before the street")
+	fixBesidePhone     = clean.Fix("a telephone and other words, the whole in proprietes")
+	fixCenter          = clean.Fix("a line or a polygon became the point in its middle")
+	fixFirstOfSeveral  = clean.Fix("the first of several, the whole in proprietes")
 )
 
 // Describe says in one line what the file is.

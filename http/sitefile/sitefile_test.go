@@ -38,7 +38,7 @@ func writeFile(t testing.TB, f sitefile.Format, sites ...locations.Site) []byte 
 func readFile(t testing.TB, file []byte, o sitefile.Options) *sitefile.Import {
 	t.Helper()
 	i, err := sitefile.Read(bytes.NewReader(file), int64(len(file)), "", o)
-	if err != nil || len(i.Obstacles) > 0 {
+	if err != nil || len(i.Errors) > 0 {
 		t.Fatalf("%v, %v in %s", err, i, file)
 	}
 	return i

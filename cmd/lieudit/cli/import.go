@@ -79,8 +79,8 @@ func importSites(ctx context.Context, s session) error {
 			return err
 		}
 	}
-	if len(read.Obstacles) > 0 {
-		return describeObstacles(file.name, read.Obstacles)
+	if len(read.Errors) > 0 {
+		return describeErrors(file.name, read.Errors)
 	}
 	known, err := s.knownSites(ctx, read)
 	if err != nil {
@@ -218,16 +218,16 @@ func (f *importFile) explainReadError(err error) error {
 		return fmt.Errorf("%s: %s\n  take what stands above the names out; they cannot be taken from there: %w\nnothing was written", f.name, reason, err)
 	}
 	text := terminal.SanitizeText(flags)
-	if len(read.Obstacles) > 0 {
-		return fmt.Errorf("%s: %s\n  %s; then, with it:\n%w", f.name, terminal.SanitizeText(reason), text, describeObstacles(f.name, read.Obstacles))
+	if len(read.Errors) > 0 {
+		return fmt.Errorf("%s: %s\n  %s; then, with it:\n%w", f.name, terminal.SanitizeText(reason), text, describeErrors(f.name, read.Errors))
 	}
 	return fmt.Errorf("%s: %s\n  %s\nnothing was written", f.name, terminal.SanitizeText(reason), text)
 }
 
-// describeObstacles is the error of a file with obstacles: each in a line, with what can be done in the next.
-func describeObstacles(name string, obstacles []mapping.Obstacle) error {
+// describeErrors is the error of a file with errors: each in a line, with what can be done in the next.
+func describeErrors(name string, errs []mapping.Error) error {
 	var out strings.Builder
-	for _, o := range obstacles {
+	for _, o := range errs {
 		fmt.Fprintf(&out, "%s: %s\n", name, terminal.SanitizeText(o.Reason))
 		if o.Advice != "" {
 			fmt.Fprintf(&out, "  %s\n", terminal.SanitizeText(o.Advice))

@@ -22,7 +22,7 @@ func (s session) showsPreview(f *importFile) bool {
 	return !s.Bool("json") && (s.Bool("preview") || s.IsTerminal && !f.hasMapping)
 }
 
-// printPreview prints what was read: the file, its columns, three sites as they will be stored, and what was mended and doubted.
+// printPreview prints what was read: the file, its columns, three sites as they will be stored, and what was fixed and doubted.
 func (s session) printPreview(read *sitefile.Import) error {
 	if err := s.PrintLine("%s", terminal.SanitizeText(read.Describe())); err != nil {
 		return err
@@ -49,7 +49,7 @@ func (s session) printPreview(read *sitefile.Import) error {
 			return err
 		}
 	}
-	return s.printFindings(read)
+	return s.printIssues(read)
 }
 
 // sanitizeLines sanitizes each line of a text of several.
@@ -61,27 +61,27 @@ func sanitizeLines(text string) string {
 	return strings.Join(lines, "\n")
 }
 
-// printFindings prints what was found in the file, and each kind of mending and doubt with its count, its lines and an example.
-func (s session) printFindings(read *sitefile.Import) error {
+// printIssues prints what was found in the file, and each kind of fix and warning with its count, its lines and an example.
+func (s session) printIssues(read *sitefile.Import) error {
 	for _, note := range read.Notes() {
 		if err := s.PrintLine("note   %s", terminal.SanitizeText(note)); err != nil {
 			return err
 		}
 	}
-	for _, f := range read.Mended {
-		if err := s.PrintLine("mended %s × %s", terminal.GroupThousands(f.Count), describeFinding(f)); err != nil {
+	for _, f := range read.Fixed {
+		if err := s.PrintLine("mended %s × %s", terminal.GroupThousands(f.Count), describeIssue(f)); err != nil {
 			return err
 		}
 	}
-	for _, f := range read.Doubts {
-		if err := s.PrintLine("doubt  %s × %s", terminal.GroupThousands(f.Count), describeFinding(f)); err != nil {
+	for _, f := range read.Warnings {
+		if err := s.PrintLine("doubt  %s × %s", terminal.GroupThousands(f.Count), describeIssue(f)); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func describeFinding(f sitefile.Finding) string {
+func describeIssue(f sitefile.Issue) string {
 	text := f.Kind + ", " + f.DescribeLines()
 	switch {
 	case f.After != "":
@@ -123,7 +123,7 @@ func (s session) printSyncCounts(r body.Synced, read *sitefile.Import) error {
 	}
 	isNews := r.Created+r.Updated+r.Reactivated > 0
 	if isNews && !s.Bool("preview") && !s.IsTerminal { // else the preview has said them
-		if err := s.printFindings(read); err != nil {
+		if err := s.printIssues(read); err != nil {
 			return err
 		}
 	}

@@ -6,7 +6,7 @@ import (
 	"lieudit/http/sitefile/clean"
 )
 
-// BenchmarkRow mends the values of a row as files have them: what 20,000 rows cost is a part of every import.
+// BenchmarkRow fixes the values of a row as files have them: what 20,000 rows cost is a part of every import.
 func BenchmarkRow(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {

@@ -1,8 +1,8 @@
-// Package clean mends single values as people and programs have them in files of places: texts, telephone numbers, postcodes, web
+// Package clean fixes single values as people and programs have them in files of places: texts, telephone numbers, postcodes, web
 // sites, opening hours. It knows neither files nor columns. It never guesses: a value that is understood in part only stays
 // whole, and the function says that it is not ok.
 //
-//	cell ──Text──► text without stray signs, and the kinds of mending
+//	cell ──Text──► text without stray signs, and the kinds of fix
 //	text ──Phones, Postcode, Siret, Decimal …──► value of the API
 //	text ──splitHours──► []token ──hoursParser──► []hoursRule ──► week ──encodeHours──► member horaires
 //	JSON ──readHoursJSON──► week
@@ -21,34 +21,34 @@ import (
 	"unicode"
 )
 
-// Mend names a kind of mending in words for people, to count by.
-type Mend string
+// Fix names a kind of fix in words for people, to count by.
+type Fix string
 
 const (
-	Spaces        Mend = "spaces"
-	ControlSigns  Mend = "control characters"
-	WrongDecoding Mend = "wrongly decoded letters"
-	HTML          Mend = "HTML"
-	EmptySign     Mend = "markers of an empty cell (-, NC, null)"
-	WebsiteScheme Mend = "web sites without https://"
-	EmailForm     Mend = "e-mail addresses"
-	Phone         Mend = "telephone numbers"
-	PostcodeZero  Mend = "postcodes without their leading zero"
-	TrailingZero  Mend = "whole numbers with .0"
-	OpeningHours  Mend = "opening hours"
+	Spaces        Fix = "spaces"
+	ControlSigns  Fix = "control characters"
+	WrongDecoding Fix = "wrongly decoded letters"
+	HTML          Fix = "HTML"
+	EmptySign     Fix = "markers of an empty cell (-, NC, null)"
+	WebsiteScheme Fix = "web sites without https://"
+	EmailForm     Fix = "e-mail addresses"
+	Phone         Fix = "telephone numbers"
+	PostcodeZero  Fix = "postcodes without their leading zero"
+	TrailingZero  Fix = "whole numbers with .0"
+	OpeningHours  Fix = "opening hours"
 )
 
-// Text mends what every text gets: letters of a wrong decoding, HTML, control signs and spaces. Without keepLines a line end becomes
-// a space; with it lines stay, one empty line at most between two. The kinds of mending come each once, in no order that matters.
+// Text fixes what every text gets: letters of a wrong decoding, HTML, control signs and spaces. Without keepLines a line end becomes
+// a space; with it lines stay, one empty line at most between two. The kinds of fix come each once, in no order that matters.
 // A text that is nothing but a sign of emptiness stays: IsEmptySign tells.
-func Text(s string, keepLines bool) (string, []Mend) {
+func Text(s string, keepLines bool) (string, []Fix) {
 	if isClean(s) {
 		return s, nil
 	}
-	var done []Mend
+	var done []Fix
 	for range maxRounds { // what one step leaves may be another's: entities stand for tags, and for spaces
 		before := s
-		s, done = mendOnce(s, keepLines, done)
+		s, done = fixOnce(s, keepLines, done)
 		if s == before {
 			break
 		}
@@ -56,22 +56,22 @@ func Text(s string, keepLines bool) (string, []Mend) {
 	return s, done
 }
 
-// mendOnce does each step once and adds the kinds that changed the text to those done before.
-func mendOnce(s string, keepLines bool, done []Mend) (string, []Mend) {
+// fixOnce does each step once and adds the kinds that changed the text to those done before.
+func fixOnce(s string, keepLines bool, done []Fix) (string, []Fix) {
 	for _, step := range []struct {
-		kind Mend
-		mend func(string) string
+		kind Fix
+		fix  func(string) string
 	}{
 		{WrongDecoding, decodeAgain},
 		{HTML, func(s string) string { return stripHTML(s, keepLines) }},
 		{ControlSigns, dropControlSigns},
-		{Spaces, func(s string) string { return mendSpaces(s, keepLines) }},
+		{Spaces, func(s string) string { return fixSpaces(s, keepLines) }},
 	} {
-		mended := step.mend(s)
-		if mended != s && !slices.Contains(done, step.kind) {
+		fixed := step.fix(s)
+		if fixed != s && !slices.Contains(done, step.kind) {
 			done = append(done, step.kind)
 		}
-		s = mended
+		s = fixed
 	}
 	return s, done
 }
@@ -79,7 +79,7 @@ func mendOnce(s string, keepLines bool, done []Mend) (string, []Mend) {
 // maxRounds is how often the steps of Text are done at most. Texts of people need two.
 const maxRounds = 6
 
-// isClean reports whether nothing in a text can need mending. It is the fast path of nearly every cell.
+// isClean reports whether nothing in a text can need fix. It is the fast path of nearly every cell.
 func isClean(s string) bool {
 	before := byte(' ')
 	for i := range len(s) {
@@ -113,8 +113,8 @@ func dropControlSigns(s string) string {
 	}, s)
 }
 
-// mendSpaces makes every kind of space a plain one, and drops outer and double ones. Line ends are \n.
-func mendSpaces(s string, keepLines bool) string {
+// fixSpaces makes every kind of space a plain one, and drops outer and double ones. Line ends are \n.
+func fixSpaces(s string, keepLines bool) string {
 	if !keepLines {
 		return strings.Join(strings.Fields(s), " ")
 	}

@@ -12,7 +12,7 @@ import (
 	"lieudit/schemas/locations"
 )
 
-// FuzzText: a mended text is valid UTF-8 without outer spaces, and is not mended again.
+// FuzzText: a fixed text is valid UTF-8 without outer spaces, and is not fixed again.
 func FuzzText(f *testing.F) {
 	for _, s := range []string{
 		" a  b", "CafÃƒÂ©", "&amp;lt;b&amp;gt;x", "<p>a<br>b</p><!-- x -->", "Ã\u200b©", "a\x80\xff\u0092", "<style>", "_x000D_",

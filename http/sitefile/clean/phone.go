@@ -168,8 +168,8 @@ func (p *phoneParser) restText() string {
 	return text
 }
 
-// parseRun reads the numbers of a run of digits and signs. Digits behind the last number that are none put all of the run in doubt, but
-// where a stroke or a parenthesis parts them.
+// parseRun reads the numbers of a run of digits and signs. Other digits after the last number make the whole run doubtful, unless a
+// slash or a parenthesis separates them.
 func (p *phoneParser) parseRun(run string) {
 	found, left := []string(nil), run
 	for hasDigit(left) && !p.isFax && !p.isExtra {

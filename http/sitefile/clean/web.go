@@ -80,7 +80,7 @@ func parseWebsite(word string, isAlone bool) (address string, ok bool) {
 // maxPort is how many digits a port has at most.
 const maxPort = 5
 
-// cutScheme cuts the scheme off a word, and mends it. typed reports whether there was one; without, it is https.
+// cutScheme cuts the scheme off a word, and fixes it. typed reports whether there was one; without, it is https.
 func cutScheme(word string) (scheme, rest string, typed bool) {
 	found := schemePattern.FindString(word)
 	if found == "" {

@@ -24,11 +24,11 @@ type guesser struct {
 	given     Given
 	m         Mapping
 	isDecided []bool // by column
-	obstacles []Obstacle
+	errs      []Error
 }
 
-// Guess finds what becomes of the columns of a profile. An obstacle does not end it: all of them are said at once.
-func Guess(p *Profile, g Given) (Mapping, []Obstacle) {
+// Guess finds what becomes of the columns of a profile. An error does not end it: all of them are said at once.
+func Guess(p *Profile, g Given) (Mapping, []Error) {
 	s := &guesser{profile: p, given: g, isDecided: make([]bool, len(p.Columns))}
 	s.m.Targets = make([]Target, len(p.Columns))
 	for _, c := range p.Columns {
@@ -53,11 +53,11 @@ func Guess(p *Profile, g Given) (Mapping, []Obstacle) {
 	}
 	s.nameProperties()
 	s.findMisnamed()
-	return s.m, s.obstacles
+	return s.m, s.errs
 }
 
-func (s *guesser) addObstacle(advice, format string, args ...any) {
-	s.obstacles = append(s.obstacles, Obstacle{fmt.Sprintf(format, args...), advice})
+func (s *guesser) addError(advice, format string, args ...any) {
+	s.errs = append(s.errs, Error{fmt.Sprintf(format, args...), advice})
 }
 
 // assign gives a column to a field.
@@ -73,7 +73,7 @@ func (s *guesser) leaveOut(column int, reason string) {
 // unassign makes a column free again: another one has its field.
 func (s *guesser) unassign(column int) { s.m.Targets[column], s.isDecided[column] = Target{}, false }
 
-// applyGiven takes the columns that the user speaks of. A field of a column that the file does not have is an obstacle, and so are two
+// applyGiven takes the columns that the user speaks of. A field of a column that the file does not have is an error, and so are two
 // columns for one field.
 func (s *guesser) applyGiven() {
 	given := make(map[string]Target, len(s.given.Columns))
@@ -94,12 +94,12 @@ func (s *guesser) applyGiven() {
 	}
 	for _, key := range slices.Sorted(maps.Keys(given)) {
 		if t := given[key]; t.Field != "" || !s.given.IsSaved {
-			s.addObstacle("its columns are "+strings.Join(s.m.Columns, ", "), "the file has no column %q, which should hold %s", key, t)
+			s.addError("its columns are "+strings.Join(s.m.Columns, ", "), "the file has no column %q, which should hold %s", key, t)
 		}
 	}
 	for _, pattern := range s.given.Ignore {
 		if !slices.ContainsFunc(s.m.Columns, func(c string) bool { return MatchGlob(pattern, c) }) && !s.given.IsSaved {
-			s.addObstacle("its columns are "+strings.Join(s.m.Columns, ", "), "no column of the file is called like %q, which --ignore names", pattern)
+			s.addError("its columns are "+strings.Join(s.m.Columns, ", "), "no column of the file is called like %q, which --ignore names", pattern)
 		}
 	}
 }
@@ -109,7 +109,7 @@ var severalColumns = []Field{Line2, Pair, Shape}
 
 func (s *guesser) applyTarget(column int, t Target) {
 	if other, isTaken := s.m.Find(t.Field); t.Field != "" && isTaken && !slices.Contains(severalColumns, t.Field) {
-		s.addObstacle("say proprietes of one of them", "the columns %q and %q should both hold %s", s.m.Columns[other], s.m.Columns[column], t.Field)
+		s.addError("say proprietes of one of them", "the columns %q and %q should both hold %s", s.m.Columns[other], s.m.Columns[column], t.Field)
 		return
 	}
 	if t == (Target{}) && foldKey(s.m.Columns[column]) == string(Properties) {
@@ -129,7 +129,7 @@ func (s *guesser) isExport() bool {
 	}
 	isResource := has("referentiel") && has("version") && has("actif")
 	if isResource && !has("external_id") {
-		s.addObstacle("export again, or name a column with --id", "the file is an export of lieudit without the column external_id, what each place is called")
+		s.addError("export again, or name a column with --id", "the file is an export of lieudit without the column external_id, what each place is called")
 	}
 	return has("external_id") && (has("position_source") || isResource || has("ligne_1") && has("id_ban"))
 }

@@ -71,7 +71,7 @@ func (s *guesser) applyGivenID() {
 		for part := range strings.SplitSeq(list, ",") {
 			part = strings.TrimSpace(part)
 			if !s.canHash(part) {
-				s.addObstacle("fields are "+strings.Join(hashFields(), ", ")+"; columns are "+strings.Join(s.m.Columns, ", "), "--id names %q, which is no field that ids can be made of and no column", part)
+				s.addError("fields are "+strings.Join(hashFields(), ", ")+"; columns are "+strings.Join(s.m.Columns, ", "), "--id names %q, which is no field that ids can be made of and no column", part)
 			}
 			s.m.ID.Hash = append(s.m.ID.Hash, part)
 		}
@@ -85,7 +85,7 @@ func (s *guesser) applyGivenID() {
 			return
 		}
 	}
-	s.addObstacle("its columns are "+strings.Join(s.m.Columns, ", "), "the file has no column %q, which --id names", s.given.ID)
+	s.addError("its columns are "+strings.Join(s.m.Columns, ", "), "the file has no column %q, which --id names", s.given.ID)
 	s.m.ID.IsUnknown = true
 }
 

@@ -132,7 +132,7 @@ type Mapping struct {
 	ID        ID
 	Misnamed  []Misnamed
 	IsQuoted  []bool // of each column: all its values begin with an apostrophe that keeps them texts in a spreadsheet
-	IsExport  bool   // the file was exported by lieudit: its values are exact and are not mended
+	IsExport  bool   // the file was exported by lieudit: its values are exact and are not fixed
 
 	// IsFlatExport: the members of the address are columns of an export, as in its CSV.
 	IsFlatExport bool
@@ -177,8 +177,8 @@ func FieldNames() []string {
 	}
 }
 
-// Obstacle is a reason why a file cannot be imported as it is, and what its user can do.
-type Obstacle struct {
+// Error is a reason why a file cannot be imported as it is, and what its user can do.
+type Error struct {
 	Reason string
 	Advice string
 }

@@ -93,9 +93,9 @@ func TestColumnsAreRecognizedByNameAndContent(t *testing.T) {
 		{"one metre alone is a property", "id|nom|x_l93", []string{"1|A|740000", "2|B|740100"}, "external_id|nom|proprietes.x_l93"},
 		{"plural names", "CODES|NOMS|Téléphones", []string{"1|A|04 66 65 12 34", "2|B|04 66 65 12 35"}, "external_id|nom|telephone"},
 	} {
-		m, obstacles := mapping.Guess(profileTable(c.names, c.rows...), mapping.Given{})
-		if got := describeMapping(m); got != c.want || len(obstacles) > 0 {
-			t.Errorf("%s\nof   %s\ngot  %s\nwant %s\n%v", c.rule, c.names, got, c.want, obstacles)
+		m, errs := mapping.Guess(profileTable(c.names, c.rows...), mapping.Given{})
+		if got := describeMapping(m); got != c.want || len(errs) > 0 {
+			t.Errorf("%s\nof   %s\ngot  %s\nwant %s\n%v", c.rule, c.names, got, c.want, errs)
 		}
 	}
 }
@@ -130,16 +130,16 @@ func TestWhatTheUserSaysWins(t *testing.T) {
 	t.Parallel()
 	rows := []string{"1|A|B|44.5|3.5"}
 	g := mapping.Given{Columns: map[string]mapping.Target{"Libre": {Field: mapping.Name}, "nom": {}}, Ignore: []string{"L*T"}, ID: "hash:nom, lat"}
-	m, obstacles := mapping.Guess(profileTable("id|nom|libre|lat|lon", rows...), g)
-	if diff := cmp.Diff("proprietes.id|proprietes.nom|nom|-|proprietes.lon", describeMapping(m)); diff != "" || len(obstacles) > 0 {
-		t.Errorf("%s %v", diff, obstacles)
+	m, errs := mapping.Guess(profileTable("id|nom|libre|lat|lon", rows...), g)
+	if diff := cmp.Diff("proprietes.id|proprietes.nom|nom|-|proprietes.lon", describeMapping(m)); diff != "" || len(errs) > 0 {
+		t.Errorf("%s %v", diff, errs)
 	}
 	if diff := cmp.Diff([]string{"nom", "lat"}, m.ID.Hash); diff != "" {
 		t.Error(diff)
 	}
-	_, obstacles = mapping.Guess(profileTable("id|nom", "1|A"), mapping.Given{Columns: map[string]mapping.Target{"surnom": {Field: mapping.Name}}, ID: "Code"})
-	if text := fmt.Sprint(obstacles); len(obstacles) != 2 || !strings.Contains(text, `"surnom"`) || !strings.Contains(text, `"Code"`) {
-		t.Errorf("got %v", obstacles)
+	_, errs = mapping.Guess(profileTable("id|nom", "1|A"), mapping.Given{Columns: map[string]mapping.Target{"surnom": {Field: mapping.Name}}, ID: "Code"})
+	if text := fmt.Sprint(errs); len(errs) != 2 || !strings.Contains(text, `"surnom"`) || !strings.Contains(text, `"Code"`) {
+		t.Errorf("got %v", errs)
 	}
 }
 
@@ -157,9 +157,9 @@ func TestAMappingIsWrittenAndRepeated(t *testing.T) {
 		}
 		given[first.ColumnKeys()[i]] = again
 	}
-	second, obstacles := mapping.Guess(p, mapping.Given{Columns: given, ID: "id"})
-	if diff := cmp.Diff(describeMapping(first), describeMapping(second)); diff != "" || len(obstacles) > 0 {
-		t.Errorf("%s %v", diff, obstacles)
+	second, errs := mapping.Guess(p, mapping.Given{Columns: given, ID: "id"})
+	if diff := cmp.Diff(describeMapping(first), describeMapping(second)); diff != "" || len(errs) > 0 {
+		t.Errorf("%s %v", diff, errs)
 	}
 	for i := range first.Targets {
 		if first.Targets[i].Fallback != second.Targets[i].Fallback || first.Targets[i].IsSecondary != second.Targets[i].IsSecondary {
@@ -171,27 +171,27 @@ func TestAMappingIsWrittenAndRepeated(t *testing.T) {
 	}
 }
 
-func TestTwoColumnsForOneFieldAreAnObstacle(t *testing.T) {
+func TestTwoColumnsForOneFieldAreAnError(t *testing.T) {
 	t.Parallel()
 	given := map[string]mapping.Target{"a": {Field: mapping.Name}, "b": {Field: mapping.Name}}
-	if _, obstacles := mapping.Guess(profileTable("id|a|b", "1|A|B"), mapping.Given{Columns: given}); len(obstacles) != 1 {
-		t.Errorf("got %v", obstacles)
+	if _, errs := mapping.Guess(profileTable("id|a|b", "1|A|B"), mapping.Given{Columns: given}); len(errs) != 1 {
+		t.Errorf("got %v", errs)
 	}
 }
 
-// TestNothingThatTheUserSaysIsPassedOver: a name that the file does not have is an obstacle, whatever it should become.
+// TestNothingThatTheUserSaysIsPassedOver: a name that the file does not have is an error, whatever it should become.
 func TestNothingThatTheUserSaysIsPassedOver(t *testing.T) {
 	t.Parallel()
 	for name, g := range map[string]mapping.Given{
 		"property": {Columns: map[string]mapping.Target{"psote": {}}}, "ignore": {Ignore: []string{"nothere*"}}, "hash": {ID: "hash:nom,viile"}, "field": {ID: "hash:nom,numero"},
 	} {
-		if _, obstacles := mapping.Guess(profileTable("id|nom", "1|A", "2|B"), g); len(obstacles) != 1 {
-			t.Errorf("%s: %v", name, obstacles)
+		if _, errs := mapping.Guess(profileTable("id|nom", "1|A", "2|B"), g); len(errs) != 1 {
+			t.Errorf("%s: %v", name, errs)
 		}
 	}
 	saved := mapping.Given{Columns: map[string]mapping.Target{"gone": {}, "id": {Field: mapping.ExternalID}}, IsSaved: true}
-	if _, obstacles := mapping.Guess(profileTable("id|nom", "1|A"), saved); len(obstacles) != 0 {
-		t.Errorf("a mapping of an earlier file: %v", obstacles)
+	if _, errs := mapping.Guess(profileTable("id|nom", "1|A"), saved); len(errs) != 0 {
+		t.Errorf("a mapping of an earlier file: %v", errs)
 	}
 }
 

@@ -130,7 +130,7 @@ func (s *guesser) addShapes() {
 	}
 }
 
-// addProjected takes x and y. Their projection is said by the user or by their names; where neither says it, they are an obstacle
+// addProjected takes x and y. Their projection is said by the user or by their names; where neither says it, they are an error
 // only if the file has no other position.
 func (s *guesser) addProjected() {
 	x, hasX := s.m.Find(X)
@@ -159,14 +159,14 @@ func (s *guesser) addProjected() {
 		return
 	}
 	if _, known := geometry.FindCRS(crs); !known && crs != "" {
-		s.addObstacle("name it by its EPSG number, such as EPSG:2154", "the reference system %q is none of France's", crs)
+		s.addError("name it by its EPSG number, such as EPSG:2154", "the reference system %q is none of France's", crs)
 		return
 	} else if !known && !s.looksLambert93(x, y) {
-		s.addObstacle("say which projection it is: --crs EPSG:NUMBER",
+		s.addError("say which projection it is: --crs EPSG:NUMBER",
 			"the columns %q and %q are metres of a projection that nothing in the file names", s.m.Columns[x], s.m.Columns[y])
 		return
 	} else if !known {
-		s.addObstacle("--crs EPSG:2154 says that they are Lambert-93, as they look",
+		s.addError("--crs EPSG:2154 says that they are Lambert-93, as they look",
 			"the columns %q and %q are metres of a projection that nothing in the file names", s.m.Columns[x], s.m.Columns[y])
 		return
 	}

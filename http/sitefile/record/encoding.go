@@ -172,7 +172,7 @@ func (t *text) fillInfo(info *Info) {
 	}
 }
 
-// Two mendings of UTF-8 follow. Both change nothing in a text that is right, and are used on files only whose statistics ask for them.
+// Two fixes of UTF-8 follow. Both change nothing in a text that is right, and are used on files only whose statistics ask for them.
 
 // repairUTF8 is a transform.Transformer that keeps UTF-8 and reads each byte that is none as Windows-1252, because rows of another
 // program were put below the others. The rest of a character that was cut becomes U+FFFD.

@@ -54,9 +54,9 @@ func (s *reading) refuses(m *address.Match) address.Reason {
 	switch {
 	case s.accepts(m):
 		return ""
-	case !s.admitsPostcodes(&m.Record):
+	case !s.matchesPostcodes(&m.Record):
 		return address.PostcodeContradicted
-	case !s.admits(&m.Record):
+	case !s.matchesCodes(&m.Record):
 		return address.CityContradicted
 	}
 	return address.LowScore

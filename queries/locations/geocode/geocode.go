@@ -57,7 +57,7 @@ func (s *Geocoder) Resolve(ctx context.Context, c locations.Content) (m address.
 func resolveSite(ctx context.Context, e *live.Engine, c locations.Content) (best address.Match, err error) {
 	reading := readSite(e.OwnIndex, c.Address)
 	if c.IDBan != "" {
-		if r, ok := e.View(c.IDBan); ok && reading.admits(&r) {
+		if r, ok := e.View(c.IDBan); ok && reading.matchesCodes(&r) {
 			return address.Match{Record: r, Score: 1}, nil
 		}
 	}

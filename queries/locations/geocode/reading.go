@@ -168,7 +168,7 @@ func (s *reading) accepts(m *address.Match) bool {
 	case address.Municipality:
 		isNamed = c.City.Typed == "" || isCityNamed
 	}
-	return hasPlace && isNamed && s.admits(&m.Record)
+	return hasPlace && isNamed && s.matchesCodes(&m.Record)
 }
 
 // isSameStreet reports whether a street or a lieu-dit is named as it was typed, word for word and in that order: Rue du Champ Grand is
@@ -194,8 +194,8 @@ func keyOf(terms []text.Term) (words []string) {
 	return words
 }
 
-// admitsPostcodes reports whether a record lies where every postcode says.
-func (s *reading) admitsPostcodes(r *address.Record) bool {
+// matchesPostcodes reports whether a record lies where every postcode says.
+func (s *reading) matchesPostcodes(r *address.Record) bool {
 	for _, code := range s.postcodes {
 		if !s.engine.AcceptsPostcode(code, r) {
 			return false
@@ -204,9 +204,9 @@ func (s *reading) admitsPostcodes(r *address.Record) bool {
 	return true
 }
 
-// admits reports whether a record lies where every code says.
-func (s *reading) admits(r *address.Record) bool {
-	if !s.admitsPostcodes(r) {
+// matchesCodes reports whether a record lies where every code says.
+func (s *reading) matchesCodes(r *address.Record) bool {
+	if !s.matchesPostcodes(r) {
 		return false
 	}
 	for _, code := range s.codes {
