@@ -121,8 +121,7 @@ func (m *Meter) payingPeriod(ctx context.Context, wait *waitlimit.Wait, g grant.
 // that takes minutes. Memberships begin and end with a period, so that a grant can be older than one only so shortly after its start.
 const longestRequest = time.Hour
 
-// currentPeriod returns the current period of a grant's contract, and makes the one that an instant is in the current one first
-// where that is due.
+// currentPeriod returns the current period of a grant's contract, after switching to the period of an instant if that is due.
 func (m *Meter) currentPeriod(ctx context.Context, wait *waitlimit.Wait, g grant.Grant, at time.Time) (*activePeriod, error) {
 	c := m.findOrAddContract(contractID(g))
 	p := c.current.Load()
@@ -149,7 +148,7 @@ func (p *activePeriod) ensureCap(ctx context.Context, wait *waitlimit.Wait, g gr
 	return err
 }
 
-// ensureCapOf is ensureCap for one account whose quota the key ring says.
+// ensureCapOf is ensureCap for one account with a quota from the key ring.
 func (p *activePeriod) ensureCapOf(ctx context.Context, wait *waitlimit.Wait, account string, quota int64, now time.Time, elapsed time.Duration) error {
 	p.mu.RLock()
 	requests, _, known := p.fold.Cap(account)
@@ -161,7 +160,7 @@ func (p *activePeriod) ensureCapOf(ctx context.Context, wait *waitlimit.Wait, ac
 	return p.refreshCapShared(ctx, wait, account, now)
 }
 
-// refreshCapShared waits for one refreshCap that all requests of the account share. It notes the time also where the cap was
+// refreshCapShared waits for one refreshCap that all requests of the account share. It also notes the time if the cap was
 // right, so that a disagreement is not read again at once.
 func (p *activePeriod) refreshCapShared(ctx context.Context, wait *waitlimit.Wait, account string, now time.Time) error {
 	checkedAt := time.Since(p.meter.epoch)

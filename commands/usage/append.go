@@ -27,7 +27,7 @@ const (
 	eventsPerSnapshot = 1000
 )
 
-// preparedAppend is the events of one append, encoded. The very same bytes are sent until their outcome is known.
+// preparedAppend is the encoded events of one append. The same bytes are sent until their outcome is known.
 type preparedAppend struct {
 	proposed     []eventstore.ProposedEvent
 	events       []event.Event
@@ -129,8 +129,8 @@ func (b *batch) appendUntilFolded(ctx context.Context, prepared preparedAppend) 
 	}
 }
 
-// takeBack refunds the tick of an append that is on the log, where the log was restored from an older copy since the period was folded.
-// Its requests are counted again with the next period, and nobody can tell what the tick was but this instance.
+// takeBack refunds the tick of an append that is on the log, if the log was restored from an older backup after the period was
+// folded. Its requests are counted again with the next period, and only this instance knows what the tick was.
 func (b *batch) takeBack(ctx context.Context, prepared preparedAppend) error {
 	if prepared.tickSequence != 0 {
 		restored, err := b.meter.readPeriod(ctx, b.stream, prepared)

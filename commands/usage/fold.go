@@ -35,7 +35,7 @@ type activePeriod struct {
 	capCheckedAt        map[string]time.Duration // by account: when its quota was last read, after Meter.epoch
 	lastPrepared        preparedAppend           // the last append of this instance
 	isTickFolded        bool                     // the tick of lastPrepared is in the fold
-	tickVerdict         usagefold.Verdict        // what the fold says of that tick, if isTickFolded
+	tickVerdict         usagefold.Verdict        // the fold's verdict on that tick, if isTickFolded
 }
 
 // hasQuotaLeft answers from memory. True may be a moment old. The caller must have false confirmed by the log.
@@ -62,7 +62,7 @@ func (p *activePeriod) hasAccount(account string) bool {
 	return known
 }
 
-// clamp returns an instant, or that of the period which is next to it. They differ where this instance's clock is wrong.
+// clamp returns an instant, or the nearest instant of the period. They differ if this instance's clock is wrong.
 func (p *activePeriod) clamp(now time.Time) time.Time {
 	if start := p.period.Start(); now.Before(start) {
 		return start
@@ -101,8 +101,8 @@ func (p *activePeriod) catchUp(ctx context.Context) error {
 	return nil
 }
 
-// readNewEvents yields the events after the last folded one. It reads that one too: if another event is in its place, the
-// log was restored from a copy, and the sequence ends with errRetired.
+// readNewEvents yields the events after the last folded one. It reads that one too: if another event is in its place, the log
+// was restored from a backup, and the sequence ends with errRetired.
 func (p *activePeriod) readNewEvents(ctx context.Context) iter.Seq2[eventstore.RecordedEvent, error] {
 	return func(yield func(eventstore.RecordedEvent, error) bool) {
 		from, isVerified := p.revision+1, true

@@ -44,7 +44,7 @@ func aheadUntil(period plan.Period) time.Time { return period.Start().Add(-maxAh
 // aheadPause is how long a period ahead is the current one before it is looked at again. The one before it is closed then.
 const aheadPause = time.Minute
 
-// setCurrent makes a period the current one until its end, or, where pause is not 0, until that much time has passed.
+// setCurrent makes a period the current one until its end or, if pause is not 0, until that much time has passed.
 func (c *contract) setCurrent(p *activePeriod, pause, elapsed time.Duration) {
 	c.current.Store(p)
 	c.endsAt.Store(p.period.End().UnixMicro())
@@ -55,7 +55,7 @@ func (c *contract) setCurrent(p *activePeriod, pause, elapsed time.Duration) {
 	c.pauseTo.Store(int64(pause))
 }
 
-// contractID returns the agency of a sub-client, and else the account itself.
+// contractID returns the agency of a sub-client, and otherwise the account itself.
 func contractID(g grant.Grant) string {
 	if g.Agency != "" {
 		return g.Agency

@@ -13,8 +13,8 @@ import (
 	"lieudit/schemas/plan"
 )
 
-// errRetired: the activePeriod is no longer in use. Its period was closed, it was evicted, or its stream is not the one
-// that was folded. A request tries again with the contract's next period.
+// errRetired: the activePeriod was retired. Its period was closed, it was evicted, or its stream is not the one that was
+// folded. A request tries again with the contract's next period.
 var errRetired = errors.New("period is not in use any more")
 
 // entry is one request, or several of one account that are counted together or not at all, as a period counts them.
@@ -23,7 +23,7 @@ type entry struct {
 	count event.UsageCount
 }
 
-// requestKind says what a pendingRequest wants of the batch.
+// requestKind is the purpose of a pendingRequest.
 type requestKind uint8
 
 const (

@@ -35,12 +35,12 @@ func (m *Meter) Run(ctx context.Context, core eventstore.Store, after eventstore
 	m.goroutines.Wait()
 	endedInTime := m.runCtx.Err() == nil
 	m.cancelRun()
-	if endedInTime { // else a request may have been counted and not answered
+	if endedInTime { // otherwise a request may have been counted and not answered
 		m.appendInstanceEnded()
 	}
 }
 
-// instanceStream returns the stream that says when this instance started and ended.
+// instanceStream returns the stream of this instance's start and end.
 func (m *Meter) instanceStream() string { return "incarnation-" + m.instanceID.String() }
 
 // appendInstanceStarted returns when the event is on the log or ctx has ended. Counting does not wait for it.
@@ -68,10 +68,10 @@ func (m *Meter) appendInstanceEvent(ctx context.Context, name string, e event.Ev
 	return done, err
 }
 
-// keepFollowingAccounts is followAccounts until ctx ends: where a subscription fails it is tried again every second, and where an older
-// copy of the log was restored it continues from that one's end. The periods were folded from events that may be gone then, so all are
-// retired and opened again. An opening reads the quotas as they are by then, and the key ring refuses keys that are revoked by then. A log
-// with another identity has no events of these accounts: they are followed again once the right log is back.
+// keepFollowingAccounts is followAccounts until ctx ends. If a subscription fails it tries again every second, and if an older
+// backup of the log was restored it continues from the end of that. The periods were folded from events that may be gone then,
+// so all are retired and opened again. An opening reads the current quotas, and the key ring refuses revoked keys. A log with
+// another identity has no events of these accounts: they are followed again once the right log is back.
 func (m *Meter) keepFollowingAccounts(ctx context.Context, core eventstore.Store, after eventstore.Checkpoint) {
 	for hasWarned := false; ctx.Err() == nil; {
 		before := after
@@ -115,7 +115,7 @@ func readEndCheckpoint(ctx context.Context, log eventstore.Store) (end eventstor
 	return end, errEnded
 }
 
-// errEnded: a subscription yields no more, and no error.
+// errEnded: a subscription ended without an error.
 var errEnded = errors.New("the subscription ended without saying why")
 
 // followAccounts carries ended keys and accounts, and new quotas, into the periods that are open here, and advances after, until its

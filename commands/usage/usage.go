@@ -1,8 +1,8 @@
-// Package usage admits requests and bills them by one and the same event: a tick in the stream of the contract's period. A tick is
-// how many requests were made with each key of each account, by endpoint. The constraint: what is billed is exactly what was served,
-// and caps are exact, on any number of instances without a lease or a lock. Ticks are appended whatever the stream holds, so they never
-// conflict. Whether a tick counts, that is, is billed, or is void, is what the fold of the stream up to it says (schemas/usagefold), and
-// that is the same for everybody who reads the log.
+// Package usage admits and bills requests by the same event: a tick in the stream of the contract's period. A tick is how many
+// requests were made with each key of each account, by endpoint. What is billed is exactly what was served, and caps are
+// exact, on any number of instances without a lease or a lock. Ticks are appended without an expected revision, so they never
+// conflict. Whether a tick counts, and so is billed, or is void follows from the fold of the stream up to it
+// (schemas/usagefold), which is the same for every reader of the log.
 //
 // One request passes through the files in this order:
 //
@@ -15,12 +15,13 @@
 //	           respondRefused ──> *QuotaExceededError or ErrRevoked to those that would not count
 //	           failRequests ──> ErrUnavailable to those that could not be counted
 //
-// A request that meets a closed period is counted in the next one. The outcome of a batch is found out before the next batch of the same
-// activePeriod, however long the log takes; other events of its stream may be appended meanwhile (appendNamed). Each request
-// waits for a limited time only (wait.go). What was counted for one that left without an answer is refunded.
+// A request that meets a closed period is counted in the next one. The outcome of a batch is settled before the next batch of
+// the same activePeriod, however long the log takes; other events of its stream may be appended meanwhile (appendNamed). Each
+// request only waits for a limited time (wait.go). If a request leaves without an answer, its count is refunded.
 //
-// Around that path: period.go opens and switches periods, clock.go reports whether the time is known, run.go follows the accounts and ends
-// the instance, closing.go closes and corrects periods, ahead.go takes back what was counted in a period that has not begun. An audit folds the whole log again in queries/usage/reconcile.
+// Around that path: period.go opens and switches periods, clock.go compares the clock with the log's, run.go follows the
+// accounts and ends the instance, closing.go closes and corrects periods, ahead.go takes back what was counted in a period
+// that has not begun. An audit folds the whole log again in queries/usage/reconcile.
 package usage
 
 import (
@@ -47,26 +48,26 @@ var (
 	ErrUnavailable = errors.New("usage cannot be counted")
 )
 
-// QuotaExceededError says that too few requests of the period are left. Limit is the cap that would be exceeded, the account's own
-// or its agency's.
+// QuotaExceededError reports that too few requests of the period are left. Limit is the cap that would be exceeded, the
+// account's or its agency's.
 type QuotaExceededError struct{ Limit int64 }
 
 func (e *QuotaExceededError) Error() string {
 	return fmt.Sprintf("too few of the %d requests of the period are left", e.Limit)
 }
 
-// Quotas says how much accounts may use, by their own streams. It must be safe for concurrent use.
+// Quotas reads how much accounts may use from their own streams. It must be safe for concurrent use.
 type Quotas interface {
 	// QuotaAt returns an account's own requests a month at an instant, and the position of the last event of its stream.
 	QuotaAt(ctx context.Context, account string, at time.Time) (requests int64, asOf eventstore.Position, err error)
 }
 
-// Terms says what accounts may do, by memory: the key ring's Terms. It must be safe for concurrent use. It is false of an account that
-// is unknown or closed.
+// Terms reads the terms of accounts from memory, as the key ring's Terms does. It must be safe for concurrent use. It returns
+// false for an account that is unknown or closed.
 type Terms func(account string, at time.Time) (grant.Terms, bool)
 
-// Meter counts the requests of one instance. It is safe for concurrent use. Run must be running: it ends the Meter's goroutines
-// and makes revocations reach the periods.
+// Meter counts the requests of one instance. It is safe for concurrent use. Run must be running: it ends the Meter's
+// goroutines and makes revocations reach the periods.
 type Meter struct {
 	store       eventstore.Store
 	codec       *eventstore.Codec
@@ -101,8 +102,8 @@ type Meter struct {
 	goroutines  sync.WaitGroup // workers and shared tasks; Run waits for them
 }
 
-// New returns the meter of a new run of an instance, over the log that has the usage streams. The meter takes places in the
-// limiter of the instance's requests also for what it does by itself.
+// New returns the meter of a new run of an instance, over the log that has the usage streams. The meter also takes places in
+// the limiter of the instance's requests for its own work.
 func New(
 	store eventstore.Store, codec *eventstore.Codec, quotas Quotas, terms Terms, limiter *waitlimit.Limiter, wall *clock.Clock, log *slog.Logger,
 ) *Meter {

@@ -1,12 +1,12 @@
-// Package auth authenticates requests: the bearer token, the key ring, and the narrow scope of publishable keys, which web pages
-// show to everybody. Its constraint is revocation: an Authentication rests on a ring that held all that the log held a second
-// before, so that a revoked key is refused everywhere within that time.
+// Package auth authenticates requests: the bearer token, the key ring, and the narrow scope of publishable keys, which anybody
+// can read in web pages. A revoked key is refused everywhere within a second: an Authentication rests on a ring that held
+// everything that was on the log a second before.
 //
 //	Authorization ─> BearerToken ─> Prefixes.KindOf ─> lookUpKey ─> checkPublishable ─> Authentication
 //	                                form of the token   KeyRing,     method, path, Origin      │ older than a second
 //	                                                    FreshnessSource <── Revalidate <───────┘ when the answer is sent
 //
-// All that happens before any route is looked at, and allocates nothing that grows with the number of keys.
+// All this happens before the request is routed, and allocates nothing that grows with the number of keys.
 package auth
 
 import (
@@ -21,13 +21,13 @@ import (
 	"lieudit/schemas/token"
 )
 
-// KeyRing holds the keys that are valid. It is in memory, and safe for concurrent use. It is stale while it may lack what the log
-// held a second ago, and fresh otherwise.
+// KeyRing holds the valid keys in memory. It is safe for concurrent use. It is stale while it may lack events that were on the
+// log a second ago, and fresh otherwise.
 type KeyRing interface {
-	// FindKey is what the key with a hash gives at an instant; false: the key is not valid. Hashes are compared in
-	// constant time.
+	// FindKey is what the key with a hash grants at an instant. It returns false if the key is not valid. Hashes are compared
+	// in constant time.
 	FindKey(hash token.Hash, now time.Time) (grant.Grant, bool)
-	// IsFresh reports whether the ring holds all that the log held a second ago.
+	// IsFresh reports whether the ring holds everything that was on the log a second ago.
 	IsFresh(now time.Time) bool
 }
 
@@ -41,15 +41,15 @@ type Authenticator struct {
 	now             func() time.Time // wall clock, for what a key gives at an instant
 }
 
-// NewAuthenticator authenticates by a ring. Publishable keys may be used for GET of one path only. Where the ring is a
-// FreshnessSource that is stale, requests wait for it, as many as the limiter admits.
+// NewAuthenticator authenticates by a ring. Publishable keys may only be used for GET of one path. If the ring is a
+// FreshnessSource and stale, requests wait for it, as many as the limiter admits.
 func NewAuthenticator(ring KeyRing, limiter *waitlimit.Limiter, tokens token.Prefixes, publishablePath string, now func() time.Time) *Authenticator {
 	freshness, _ := ring.(FreshnessSource)
 	return &Authenticator{ring, freshness, limiter, tokens, publishablePath, now}
 }
 
-// Authenticate is what the request's key gives, or the refusal to answer with. A token of the wrong form is refused as such
-// whatever the ring's state. A refusal that a web page must be able to read gets its CORS header in h.
+// Authenticate returns what the request's key grants, or the refusal to answer with. A malformed token is refused whatever the
+// ring's state. A refusal that a web page must be able to read gets its CORS header in h.
 func (g *Authenticator) Authenticate(h http.Header, r *http.Request) (Authentication, error) {
 	text, ok := BearerToken(r.Header)
 	if !ok {
@@ -99,16 +99,16 @@ func BearerToken(h http.Header) (string, bool) {
 	return text, true
 }
 
-// AllowAnyOrigin lets scripts of any web page read an answer. The API has no cookies, so a page gets nothing that it could not
-// get by itself.
+// AllowAnyOrigin lets scripts of any web page read an answer. The API has no cookies, so a page gets nothing that its author
+// could not get directly.
 func AllowAnyOrigin(h http.Header) { h.Set("Access-Control-Allow-Origin", "*") }
 
-// WritePreflight answers the request that a browser sends before the request itself. It carries no key, so none is checked.
+// WritePreflight answers a browser's preflight request. It carries no key, so there is none to check.
 func WritePreflight(w http.ResponseWriter) {
 	h := w.Header()
 	AllowAnyOrigin(h)
 	h.Set("Access-Control-Allow-Methods", "GET, POST, PUT, PATCH, DELETE")
 	h.Set("Access-Control-Allow-Headers", "Authorization, Content-Type")
-	h.Set("Access-Control-Max-Age", "7200") // seconds, the most that Chromium remembers it
+	h.Set("Access-Control-Max-Age", "7200") // seconds, the most that Chromium accepts
 	w.WriteHeader(http.StatusNoContent)
 }

@@ -62,8 +62,8 @@ func (a *Answer) Fit(n int64) error {
 	return nil
 }
 
-// Claim is Fit for an answer that must be sent, because the command that it answers has been carried out: it takes its share even if
-// that exceeds the
+// Claim is Fit for an answer that must be sent, because the command that it answers has been carried out: it takes its share
+// even if that exceeds the account's part or the budget.
 func (a *Answer) Claim(n int64) {
 	if a == nil || n <= a.budget.Part() && a.Fit(n) == nil {
 		return

@@ -13,7 +13,7 @@ const SmallBody = 64 << 10
 type Admission struct {
 	Account string       // whose part of the budget a large body takes
 	Limit   int64        // bytes of the largest body that is read
-	Cost    int64        // what a large body takes of the budget, where that counts something other than bytes; 0: its bytes
+	Cost    int64        // what a large body takes of the budget, if that does not count bytes; 0: its bytes
 	Allow   func() error // called once before a large body is read; an error refuses it; nil: every body may be read
 }
 

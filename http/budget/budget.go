@@ -6,7 +6,7 @@
 //	     │   └── Answer.Reserve: an answer that may become large, until it is sent
 //	     └────── LimitBody: a body larger than SmallBody, on its first read, until its request is answered
 //
-// x/sync/semaphore knows no accounts: it cannot serve them in turn or limit what one of them holds.
+// x/sync/semaphore does not distinguish accounts: it cannot serve them in turn or limit what one of them holds.
 package budget
 
 import (
@@ -25,8 +25,8 @@ const (
 	maxAccountWaiting = maxWaiting / 2
 )
 
-// ErrOverloaded means that a share was not granted: not within MaxWait, because too many requests wait already, or because it is
-// larger than the part of one account.
+// ErrOverloaded means that a share was not granted: not within MaxWait, because too many requests already wait, or because it
+// is larger than the part of one account.
 var ErrOverloaded = errors.New("no share of a budget")
 
 // Budget limits how many units of a resource are in use at once: in total, and by each account. A share is granted whole or

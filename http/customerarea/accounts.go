@@ -76,8 +76,8 @@ func refuseFutureStart() error {
 	return problem.BrokenRule("body", "debut_periode", "date_past", "Date should not be in the future")
 }
 
-// toQuotaRule turns an account.QuotaError into a broken rule of the request: the quota is above what the plan or the agency
-// allows. Any other error is returned as it is.
+// toQuotaRule turns an account.QuotaError into a validation error of the request: the quota is above what the plan or the
+// agency allows. It returns any other error unchanged.
 func toQuotaRule(err error) error {
 	if e, ok := errors.AsType[*account.QuotaError](err); ok {
 		return problem.BrokenRule("body", "quota", "less_than_equal", fmt.Sprintf("Input should be less than or equal to %d", e.Max))
@@ -101,7 +101,7 @@ func (h *handler) changePlan(ctx context.Context, c call, in body.ChangePlan) (k
 	return h.showAccount(ctx, c, body.Empty{})
 }
 
-// closeAccount closes an account for good: its keys, and those of an agency's sub-clients, are no longer valid.
+// closeAccount closes an account permanently: its keys, and those of an agency's sub-clients, are no longer valid.
 func (h *handler) closeAccount(ctx context.Context, c call, in body.CloseAccount) (kit.Response, error) {
 	if err := checkConfirmation(c, in.ID); err != nil {
 		return kit.Response{}, err
@@ -189,7 +189,7 @@ func (h *handler) loadAccount(ctx context.Context, id string) (body.Account, err
 	return shown, unreadable
 }
 
-// loadUnnamedAccount is loadAccount for what does not need the name: one that is unreadable is left out.
+// loadUnnamedAccount is loadAccount for callers that do not need the name, which is left out if it is unreadable.
 func (h *handler) loadUnnamedAccount(ctx context.Context, id string) (body.Account, error) {
 	shown, err := h.loadAccount(ctx, id)
 	if errors.Is(err, eventstore.ErrUnreadable) {
@@ -208,7 +208,7 @@ func (h *handler) applyAgencyTerms(ctx context.Context, shown *body.Account, now
 	return nil
 }
 
-// toNextTerms are the terms that begin later than an instant; nil where there are none.
+// toNextTerms are the terms that begin later than an instant, or nil.
 func toNextTerms(s *account.State, now time.Time) *body.NextTerms {
 	next, effective, ok := s.Terms.Next(now)
 	if !ok {
@@ -217,7 +217,7 @@ func toNextTerms(s *account.State, now time.Time) *body.NextTerms {
 	return &body.NextTerms{Plan: next.Plan, Quota: next.Quota, Effective: effective.In(plan.Paris)}
 }
 
-// toNextAgency is the agency that is joined or left later than an instant; nil if there is none.
+// toNextAgency is the agency that is joined or left later than an instant, or nil.
 func toNextAgency(s *account.State, now time.Time) *body.NextAgency {
 	next, effective, ok := s.Agency.Next(now)
 	if !ok {

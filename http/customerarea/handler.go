@@ -72,7 +72,7 @@ type handler struct {
 	table       *router.Table[route]
 }
 
-// principal is who makes a request: what the token gives.
+// principal is who makes a request: what the token grants.
 type principal = grant.TokenGrant
 
 type call = kit.Call[principal]
@@ -87,7 +87,7 @@ func metadata(c call, reason string) commands.Metadata {
 	return m
 }
 
-// ServeHTTP answers a request. No cache on the way may keep anything of it.
+// ServeHTTP answers a request. Caches must not keep any of it.
 func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Cache-Control", "no-store")
 	reservation := budget.NewAnswer(r.Context(), h.Answers)
@@ -191,8 +191,8 @@ const (
 	subClientsOnly              // an agency's sub-clients only
 )
 
-// authorize refuses a grant that may not use a route on an account. id is the account of the path, "" where it names none. An
-// account out of the grant's reach is answered like one that does not exist. Grants without an account reach every account.
+// authorize refuses a grant that may not use a route on an account. id is the account of the path, or "". An account out of
+// the grant's reach is answered like one that does not exist. Grants without an account reach every account.
 func (h *handler) authorize(ctx context.Context, p grant.TokenGrant, rt route, id string) error {
 	switch {
 	case !slices.Contains(rt.roles, p.Role):

@@ -27,7 +27,7 @@ func (h *handler) issueKey(ctx context.Context, c call, in body.IssueKey) (kit.R
 	return kit.Created(shown)
 }
 
-// revokeKey revokes a key for good. A second time changes nothing, and the answer shows the first revocation.
+// revokeKey revokes a key permanently. A second time changes nothing, and the answer shows the first revocation.
 func (h *handler) revokeKey(ctx context.Context, c call, in body.RevokeKey) (kit.Response, error) {
 	ended, at, err := h.accounts.Commands.RevokeKey(ctx, c.Vars["id"], metadata(c, in.Reason), c.Vars["key"])
 	if err := kit.Await(ctx, h.accounts.Wait, at, err); err != nil {
@@ -110,7 +110,7 @@ func accountRuleBroken(rule, text string) error {
 	return problem.BrokenRule("body", "account", rule, text)
 }
 
-// revokeToken revokes a customer-area token for good. A second time changes nothing.
+// revokeToken revokes a customer-area token permanently. A second time changes nothing.
 func (h *handler) revokeToken(ctx context.Context, c call, in body.RevokeToken) (kit.Response, error) {
 	ended, at, err := h.accounts.Tokens.Revoke(ctx, metadata(c, in.Reason), c.Vars["token"])
 	if err := kit.Await(ctx, h.accounts.WaitTokens, at, err); err != nil {

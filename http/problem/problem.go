@@ -1,5 +1,5 @@
-// Package problem turns errors into error answers. It only decides what a client gets; package kit sends it, and logs an
-// error that is none of the known ones.
+// Package problem turns errors into error answers. It only decides what a client gets; package kit sends it, and logs unknown
+// errors.
 //
 //	error ──> FromError ─┬─ refusal.Code, refusal.Error ──> refusal.Row, body.FailureOf ──┐
 //	                     ├─ Problem (Violations, MethodNotAllowed) ──────────────────────┼──> Problem ──> kit.WriteError
@@ -43,7 +43,7 @@ func (p Problem) MarshalDetail() (json.RawMessage, error) {
 	return wrapper.Detail, err
 }
 
-// FromError is the answer that an error gets; false: it is none that a client may learn of, and the answer is Internal.
+// FromError is the answer to an error. It returns false for an error that clients must not see; the answer is then Internal.
 func FromError(err error) (Problem, bool) {
 	if p, ok := errors.AsType[Problem](err); ok {
 		return p, true

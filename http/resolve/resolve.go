@@ -18,8 +18,8 @@ import (
 	"lieudit/schemas/refusal"
 )
 
-// QueryServed runs a query on the address base that is served now, and keeps that vintage open meanwhile. Where none is
-// served the error is refusal.AddressUnavailable: readiness reports the cause to operators, and clients can do nothing about it.
+// QueryServed runs a query on the address base that is served now, and keeps that vintage open meanwhile. If there is none the
+// error is refusal.AddressUnavailable: readiness reports the cause to operators, and clients can do nothing about it.
 func QueryServed[T any](addresses *live.Vintage, query func(*live.Engine) (T, error)) (T, error) {
 	result, err := live.Query(addresses, query)
 	if errors.Is(err, live.ErrNone) {
@@ -38,8 +38,8 @@ type Found struct {
 // idPattern is the form of an id and of an id_ban. A postcode has the form of a commune's id and is tried as one first.
 var idPattern = regexp.MustCompile(`^([0-9][0-9AB][0-9]{3}(_\S+)?|[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12})$`)
 
-// Address is the address of an id, otherwise the one that a text resolves to (Engine.Resolve). A text that means none is
-// refusal.AddressUnresolved, which echoes it.
+// Address is the address of an id, and otherwise the one that a text resolves to (Engine.Resolve). A text that is not an
+// address is refused with refusal.AddressUnresolved, which echoes it.
 func Address(ctx context.Context, e *address.Engine, text string) (Found, error) {
 	if id := strings.TrimSpace(text); idPattern.MatchString(id) {
 		if r, ok := e.View(id); ok {
@@ -71,7 +71,7 @@ func ShowCore(r *address.Record) body.AddressCore {
 	}
 }
 
-// ShowDivision shows a department or a region; nil where the record has none.
+// ShowDivision shows a department or a region, or nil if the record has none.
 func ShowDivision(d commune.Division) *body.Division {
 	if d.Code == "" {
 		return nil

@@ -1,6 +1,6 @@
-// Package router finds the row of a route table for a request. Its constraint: method and path are matched exactly as they were
-// sent; no path is ever cleaned or redirected, so that a key is never sent on to another path. New compiles the patterns of
-// a table; Match returns a row and the variables of its path.
+// Package router finds the row of a route table for a request. Method and path are matched exactly as they were sent: no path
+// is ever cleaned or redirected, so that a key is never sent on to another path. New compiles the patterns of a table; Match
+// returns a row and the variables of its path.
 //
 // gorilla/mux matches the patterns. Its own router is not used: it cleans a path with a 301 before any key is checked.
 package router
@@ -56,10 +56,10 @@ func isAction(template string) bool {
 	return strings.HasPrefix(template[strings.LastIndexByte(template, '}')+1:], ":")
 }
 
-// Match is the route of a request and the variables of its path, unescaped; otherwise refusal.NotFound or
-// problem.MethodNotAllowed, which lists OPTIONS too where allowOptions is set. A path that ends in the verb of an action is that
-// action's alone: "/sites/a:close" is "/sites/{code}:close" and not the site a:close, whose path is "/sites/a%3Aclose". Otherwise
-// variables hold colons like other signs: "/sites/a:b:close" closes a:b.
+// Match is the route of a request and the variables of its path, unescaped; otherwise it fails with refusal.NotFound or
+// problem.MethodNotAllowed, which also lists OPTIONS if allowOptions is set. A path that ends in the verb of an action only
+// matches that action: "/sites/a:close" is "/sites/{code}:close" and not the site a:close, whose path is "/sites/a%3Aclose".
+// Otherwise variables may contain colons: "/sites/a:b:close" closes a:b.
 func (t *Table[R]) Match(r *http.Request, allowOptions bool) (route R, vars map[string]string, err error) {
 	var allowed []string
 	for _, p := range t.paths {

@@ -1,7 +1,7 @@
-// Package throttle limits how fast requests with publishable keys arrive: 20 a second, and bursts of 100, for each IP
-// address with each key. Anybody can read a publishable key in a web page, so that the account's quota alone would not stop a
-// single visitor. A request calls Allow. The constraints are memory and privacy: there is one instant for each client that is above
-// the rate, and nothing for the others; a client is kept as a hash with a seed of the process, never as an address.
+// Package throttle limits how fast requests with publishable keys arrive: 20 a second, and bursts of 100, for each IP address
+// with each key. Anybody can read a publishable key in a web page, so the account's quota alone would not stop a single
+// visitor. A request calls Allow. Little is kept: one instant for each client that is above the rate, and nothing for the
+// others. A client is kept as a hash with a seed of the process, never as an address.
 //
 // x/time/rate has no limiter for many clients. A map of its limiters would need the same sweep of idle clients, at several times
 // the memory for each.
@@ -48,8 +48,8 @@ func New(perSecond, burst int) *Throttle {
 	return &Throttle{interval: interval, burst: interval * time.Duration(burst), seed: maphash.MakeSeed(), busyUntil: map[uint64]time.Time{}, sweepSize: minSweepSize}
 }
 
-// Allow reports whether a client, an address with a key, may make a request now, and counts it if so. An address that is not
-// valid is an address like any other.
+// Allow reports whether a client, an address with a key, may make a request now, and counts it if so. With each key,
+// all invalid addresses are one client.
 func (t *Throttle) Allow(addr netip.Addr, key string, now time.Time) bool {
 	if t.interval == 0 {
 		return true

@@ -11,14 +11,14 @@ import (
 	"lieudit/schemas/plan"
 )
 
-// LineKey is what a line of usage is about.
+// LineKey identifies a line of usage.
 type LineKey struct {
 	Day                    plan.Date
 	Account, Key, Endpoint string
 }
 
-// Lines holds how many requests count for each LineKey. A line of zero requests is not kept. Lines is the second half of the
-// fold: it takes the verdicts of PeriodState and has no rule of its own.
+// Lines holds how many requests count for each LineKey. Lines of zero requests are not kept. Lines is the second half of the
+// fold: it follows the verdicts of PeriodState and has no rules.
 type Lines map[LineKey]int64
 
 // Apply adds the requests of an event, if its verdict is Counted.
@@ -67,9 +67,9 @@ func (l Lines) SortedKeys() []LineKey {
 	return all
 }
 
-// Digest is the SHA-256 of the lines in the order of SortedKeys. Each is written as account (quoted), day, key (quoted),
-// endpoint (quoted) and requests, with blanks between and a line feed at the end. The format is frozen: the log holds digests
-// of closed periods.
+// Digest is the SHA-256 of the lines in the order of SortedKeys. Each line is account (quoted), day, key (quoted), endpoint
+// (quoted) and requests, separated by blanks and ended by a line feed. The format is frozen: the log holds digests of closed
+// periods.
 func (l Lines) Digest() []byte {
 	h := sha256.New()
 	for _, at := range l.SortedKeys() {

@@ -1,6 +1,6 @@
-// Package usagefold decides which requests count. Its state is the pure fold of one stream, usage-{contract}-{period}: whoever
-// folds the stream, on any machine and at any time, finds the same ticks counted and the same ones void. Only the order of
-// the stream decides. The one clock is the log's own, and it decides only whether a period may begin.
+// Package usagefold decides which requests count. Its state is the pure fold of one stream, usage-{contract}-{period}: anybody
+// who folds the stream, on any machine and at any time, finds the same ticks counted and the same ones void. Only the order of
+// the stream decides, and the log's clock only decides whether a period may begin.
 //
 //	stream ──event──► PeriodState.Apply ──Verdict──► Lines.Apply      requests by day, account, key and endpoint
 //	                       │       ▲
@@ -21,8 +21,8 @@ import (
 	"lieudit/schemas/plan"
 )
 
-// MaxEarlyOpening is how long before its first instant a period may be opened, by the clock of the log. It allows for
-// clocks that differ.
+// MaxEarlyOpening is how long before its first instant a period may be opened, by the clock of the log. It allows for clocks
+// that differ.
 const MaxEarlyOpening = time.Minute
 
 // StreamName is the name of the stream of a contract's period.
@@ -42,7 +42,7 @@ func ParseStreamName(stream string) (contract string, first plan.Date, ok bool) 
 	return contract, first, err == nil && StreamName(contract, first) == stream
 }
 
-// Verdict reports whether an event counts and, if not, why it is void.
+// Verdict tells whether an event counts and, if not, why it is void.
 type Verdict uint8
 
 const (
@@ -102,7 +102,7 @@ func (p *PeriodState) Cap(account string) (requests, asOf int64, known bool) {
 	return 0, 0, false
 }
 
-// Remaining is how many more requests with a key of an account would count. When that is 0 the verdict says why.
+// Remaining is how many more requests with a key of an account would count. If it is 0 the verdict is the reason.
 func (p *PeriodState) Remaining(account, key string) (int64, Verdict) {
 	if v := p.verdictFor(account, key, 1, 1); v != Counted {
 		return 0, v
@@ -114,9 +114,9 @@ func (p *PeriodState) Remaining(account, key string) (int64, Verdict) {
 	return remaining, Counted
 }
 
-// verdictFor reports whether a tick with this key would count if it added ofContract requests to the contract and ofAccount of
-// them to the account. The contract's own account has no cap besides that of the contract. A tick of zero or fewer requests
-// never counts, so that no tick can lower what was used.
+// verdictFor is the verdict on a tick with this key that adds ofContract requests to the contract, ofAccount of them to the
+// account. The contract's own account has no cap besides that of the contract. A tick of zero or fewer requests never counts,
+// so that no tick can lower the usage.
 func (p *PeriodState) verdictFor(account, key string, ofContract, ofAccount int64) Verdict {
 	a, contract := p.accounts[account], p.accounts[p.Contract]
 	switch {
@@ -136,7 +136,7 @@ func (p *PeriodState) verdictFor(account, key string, ofContract, ofAccount int6
 	return Counted
 }
 
-// LimitingCap is the cap that n more requests of an account would exceed: its own if they exceed that, otherwise its
+// LimitingCap is the cap that n more requests of an account would exceed: its own if they exceed that, and otherwise its
 // contract's.
 func (p *PeriodState) LimitingCap(account string, requests int64) int64 {
 	if a := p.accounts[account]; a != nil && account != p.Contract && a.used+requests > a.cap {
@@ -146,8 +146,8 @@ func (p *PeriodState) LimitingCap(account string, requests int64) int64 {
 	return limit
 }
 
-// Apply folds the next event of the stream and reports whether it counts. recorded is when the log recorded it; only UsageOpened
-// depends on that. After the closing of the period only an adjustment counts. An event of any other type changes nothing.
+// Apply folds the next event of the stream and returns its verdict. recorded is when the log recorded it; only UsageOpened
+// depends on that. After the period is closed only an adjustment counts. Events of other types change nothing.
 func (p *PeriodState) Apply(e event.Event, recorded time.Time) Verdict {
 	switch e := e.(type) {
 	case event.UsageOpened:
@@ -201,7 +201,7 @@ func (p *PeriodState) applyOpened(e event.UsageOpened, recorded time.Time) Verdi
 	return Counted
 }
 
-// ensureAccount returns the state of an account, new if there is none: UsageAccountClosed may come before any cap.
+// ensureAccount returns the state of an account, and creates a missing one: UsageAccountClosed may come before any cap.
 func (p *PeriodState) ensureAccount(id string) *accountState {
 	a := p.accounts[id]
 	if a == nil {
@@ -221,8 +221,8 @@ func (p *PeriodState) applyCapSet(e event.UsageCapSet) Verdict {
 	return Counted
 }
 
-// recordSequence notes the sequence of a tick or refund, also of one that turns out void: when it comes again it is a
-// duplicate, even if it would not exceed the cap by then.
+// recordSequence notes the sequence of a tick or refund, even if it turns out void: a repeat is a duplicate, even if it would
+// not exceed the cap by then.
 func (p *PeriodState) recordSequence(instanceID string, sequence int64) (isNew bool) {
 	if sequence <= p.lastSequences[instanceID] {
 		return false
@@ -231,8 +231,8 @@ func (p *PeriodState) recordSequence(instanceID string, sequence int64) (isNew b
 	return true
 }
 
-// applyTick counts a tick as a whole or not at all. It adds one count after the other, so that each is checked with those
-// before it, and takes them all back at the first that does not count.
+// applyTick counts a tick as a whole or not at all. It adds one count after the other, so that each is checked together with
+// those before it, and takes them all back at the first that does not count.
 func (p *PeriodState) applyTick(e event.UsageTicked) Verdict {
 	if !p.recordSequence(e.InstanceID, e.Sequence) {
 		return Duplicate
@@ -249,7 +249,8 @@ func (p *PeriodState) applyTick(e event.UsageTicked) Verdict {
 	return Counted
 }
 
-// applyRefund takes requests back. It does not check that they were counted: the instance that appends a refund has done so.
+// applyRefund takes requests back. It does not check that they were counted: the instance that appends a refund knows that
+// they were.
 func (p *PeriodState) applyRefund(e event.UsageRefunded) Verdict {
 	if !p.recordSequence(e.InstanceID, e.Sequence) {
 		return Duplicate
@@ -285,7 +286,7 @@ func (p *PeriodState) Snapshot(asOf int64) event.UsageSnapshotTaken {
 	return e
 }
 
-// RestorePeriod is the state that Snapshot made an event of. Its fold continues with the revision after e.AsOfRevision.
+// RestorePeriod is the state in a snapshot. Its fold continues with the revision after e.AsOfRevision.
 func RestorePeriod(e event.UsageSnapshotTaken) *PeriodState {
 	p := &PeriodState{
 		Contract: e.Contract, Period: plan.Period{First: e.First, Next: e.Next}, opened: true, used: e.Used,
@@ -320,8 +321,8 @@ type draftAccount struct {
 // DraftTick begins a tick.
 func (p *PeriodState) DraftTick() *TickDraft { return &TickDraft{period: p} }
 
-// AddRequests adds requests with a key of an account if all of them would count. Otherwise it adds none, and the verdict says why they
-// would not.
+// AddRequests adds requests with a key of an account if all of them would count. Otherwise it adds none, and the verdict is
+// the reason.
 func (d *TickDraft) AddRequests(account, key string, requests int64) Verdict {
 	a := d.accountOf(account)
 	v := d.period.verdictFor(account, key, d.used+requests, a.used+requests)
