@@ -8,27 +8,27 @@ import (
 	"time"
 )
 
-// Resend says when AppendUntilKnown sends a batch again, and after which pause. The zero Resend is ready for use.
+// Resend is when AppendUntilKnown sends a batch again, and after which pause. The zero Resend is ready for use.
 type Resend struct {
 	FirstPause time.Duration // before the second sending; each later pause is twice as long. 0: 5 ms
 	MaxPause   time.Duration // 0: 1 s
 
-	// WhenUnavailable has the batch sent again also after an ErrUnavailable that says that nothing was added.
+	// WhenUnavailable makes it also send the batch again after an ErrUnavailable, which means that nothing was added.
 	WhenUnavailable bool
 	// OnFailure is called before each pause with the error of the last sending. It may be nil.
 	OnFailure func(error)
 }
 
-// AppendUntilKnown appends a batch and sends the very same batch again for as long as the outcome is unknown. This is the
-// contract of Store.Append in one loop: whoever appends calls it instead of Append.
+// AppendUntilKnown appends a batch and resends the very same batch while the outcome is unknown. It is the contract of
+// Store.Append as a loop: call it instead of Append.
 //
-// One ErrUnknown changes what later errors mean. An ErrUnavailable then says that the last sending added nothing and says
-// nothing of the earlier ones, so the loop continues. Success and every other error of the contract are final: a repeat
-// returns what the first sending did, and is refused only if no sending was made.
+// One ErrUnknown changes what later errors mean: an ErrUnavailable then reports only that the last attempt added nothing, so
+// the loop continues. Success and every other error of the contract are final: a repeat returns the result of the first
+// attempt, and is refused only if no attempt succeeded.
 //
-// It fails with ErrUnknown if the context ends, or the log is closed or has stopped, before the outcome is known, and else with the error of
-// Append as it is. cenkalti/backoff would supply the pauses alone: where the context ends, its Retry returns the context's
-// error in place of ErrUnknown.
+// It fails with ErrUnknown if the context ends, or the log is closed or has stopped, before the outcome is known. Otherwise
+// it returns the error of Append unchanged. cenkalti/backoff would supply only the pauses: when the context ends, its Retry
+// returns the context's error instead of ErrUnknown.
 func AppendUntilKnown(ctx context.Context, store Store, stream string, expected Revision, batch []ProposedEvent, again Resend) (AppendResult, error) {
 	isUnknown := false
 	maxPause := cmp.Or(again.MaxPause, time.Second)

@@ -11,7 +11,7 @@ import (
 	"lieudit/eventstore"
 )
 
-// scriptedStore answers appends with the errors of a script, in their order, and with the last one for ever.
+// scriptedStore answers appends with the errors of a script, in order, and repeats the last one.
 type scriptedStore struct {
 	eventstore.Store
 	errs []error
@@ -32,7 +32,7 @@ func TestAppendUntilKnown(t *testing.T) {
 		errs     []error
 		again    eventstore.Resend
 		sendings int
-		want     []error // that the result is; none: success
+		want     []error // want     []error // the errors that the result matches; empty: success
 	}{
 		{"success is final", []error{nil}, eventstore.Resend{}, 1, nil},
 		{"an unavailable log added nothing", []error{unavailable}, eventstore.Resend{}, 1, []error{unavailable}},

@@ -12,7 +12,7 @@ import (
 	"lieudit/schemas/event"
 )
 
-// Codec turns typed events into bytes for a stream and back. On the log personal texts are sealed. It is safe for concurrent
+// Codec encodes typed events for a stream and decodes them. On the log personal texts are sealed. It is safe for concurrent
 // use.
 type Codec struct {
 	vault     Vault
@@ -22,17 +22,17 @@ type Codec struct {
 // NewCodec returns a codec whose data keys come from vault, for a log of the highest format.
 func NewCodec(vault Vault) *Codec { return &Codec{vault: vault} }
 
-// WithFormat returns the codec for a log whose format hasFormat reports (commands/deployment). Events that the log's format does not
-// allow yet are written in their earlier version.
+// WithFormat returns the codec for a log whose format hasFormat reports (commands/deployment). Events that the log's format
+// does not allow yet are written in their earlier version.
 func (c *Codec) WithFormat(hasFormat func(ctx context.Context, format int) (bool, error)) *Codec {
 	return &Codec{c.vault, hasFormat}
 }
 
-// Encode makes one append to a stream out of events. Their ids follow from command and their index, and the last one gets
-// the end mark. Sealing is random: to send the append again, keep the result. An event that the catalog lacks is
+// Encode makes one append to a stream out of events. Event ids are derived from command and the event's index; the last event
+// gets the end mark. Sealing is random, so keep the result to send the append again. An event that is not in the catalog is
 // event.ErrUnknownType.
 //
-// The reason in meta is sealed as personal texts are. It is left out if the account is erased: nobody could read it.
+// The reason in meta is sealed like personal texts. It is left out if the account is erased, since nobody could read it.
 func (c *Codec) Encode(ctx context.Context, stream string, command uuid.UUID, meta Metadata, events []event.Event) ([]ProposedEvent, error) {
 	sealsTexts := false
 	if dependsOnFormat(meta, events) {
@@ -63,8 +63,8 @@ func (c *Codec) Encode(ctx context.Context, stream string, command uuid.UUID, me
 	return batch, nil
 }
 
-// dependsOnFormat reports whether an append looks different in a log of a lower format. Most do not, those of counted requests
-// among them, and need not ask for the format.
+// dependsOnFormat reports whether an append looks different in a log of a lower format. Most appends do not, including those
+// of counted requests, and so never ask for the format.
 func dependsOnFormat(meta Metadata, events []event.Event) bool {
 	hasEarlier := func(e event.Event) bool { return event.Earlier(e).EventType() != e.EventType() }
 	return meta.Reason != "" || slices.ContainsFunc(events, hasEarlier)
@@ -96,9 +96,9 @@ func (c *Codec) encodeEvent(ctx context.Context, stream string, meta Metadata, e
 	return ProposedEvent{Type: e.EventType(), Data: data, Metadata: envelope}, err
 }
 
-// Decode decodes a recorded event. Personal texts whose key was destroyed are empty. One that cannot be read for another
-// reason is an *UnreadableError. An event that the catalog lacks is event.ErrUnknownType; one that is not of the form of its
-// type is an *UnusableError.
+// Decode decodes a recorded event. Personal texts whose key was destroyed are empty. A text that cannot be read for another
+// reason is an *UnreadableError. A type that is not in the catalog is event.ErrUnknownType; data that does not fit its type
+// is an *UnusableError.
 func (c *Codec) Decode(ctx context.Context, r RecordedEvent) (event.Event, error) {
 	e, err := DecodeSealed(r)
 	if err != nil {
@@ -117,8 +117,8 @@ func (c *Codec) Decode(ctx context.Context, r RecordedEvent) (event.Event, error
 	return e, nil
 }
 
-// DecodeMetadata decodes the envelope of a recorded event whose decoded form is e, and opens its reason. It fails as Decode
-// does.
+// DecodeMetadata decodes the envelope of a recorded event, whose decoded form is e, and opens its reason. It fails like
+// Decode.
 func (c *Codec) DecodeMetadata(ctx context.Context, r RecordedEvent, e event.Event) (Metadata, error) {
 	m, err := r.DecodeMetadata()
 	if err != nil {
@@ -135,8 +135,8 @@ func (c *Codec) DecodeMetadata(ctx context.Context, r RecordedEvent, e event.Eve
 	return m, err
 }
 
-// DecodeSealed decodes a recorded event and leaves its personal texts sealed. It needs no vault. Its errors are those of
-// Decode but *UnreadableError.
+// DecodeSealed decodes a recorded event and leaves its personal texts sealed. It needs no vault. It fails like Decode, but
+// never with an *UnreadableError.
 func DecodeSealed(r RecordedEvent) (event.Event, error) {
 	e, err := event.Decode(r.Type, r.Data)
 	switch {
@@ -152,25 +152,25 @@ func newUnusableError(r RecordedEvent, err error) *UnusableError {
 	return &UnusableError{Stream: r.Stream, Revision: r.Revision, Position: r.Position, Err: err}
 }
 
-// SystemActor is the actor of what the program does by itself. Its reasons are the program's words: they are not sealed, and
+// SystemActor is the actor of what the program does on its own. Its reasons are the program's words: they are not sealed, and
 // an erasure leaves them.
 const SystemActor = "system"
 
-// Metadata is the envelope of an event: who caused it, for whom, by which request. Actor and OnBehalfOf are opaque ids
+// Metadata is the envelope of an event: who caused it, for whom, in which request. Actor and OnBehalfOf are opaque ids
 // ("token:…", SystemActor), never names.
 type Metadata struct {
 	CorrelationID string `json:"$correlationId,omitempty"` // shared by all events that follow from one request
 	CausationID   string `json:"$causationId,omitempty"`   // the command or the event that this one follows from
 	Actor         string `json:"actor,omitempty"`
 	OnBehalfOf    string `json:"onBehalfOf,omitempty"` // the account an agency acted for
-	Reason        string `json:"reason,omitempty"`     // in clear
+	Reason        string `json:"reason,omitempty"`     // Reason        string `json:"reason,omitempty"`     // in clear
 	EndOfAppend   bool   `json:"end,omitempty"`        // the last event of its append
 
-	// SealedReason takes the place of Reason since event.SealedTextFormat, for an event that is about an account.
+	// SealedReason replaces Reason since event.SealedTextFormat, for an event about an account.
 	SealedReason event.Personal `json:"sealedReason,omitempty"`
 }
 
-// StoredReason is the reason as it is on the log: sealed, or marked as clear. Codec.Open opens it.
+// StoredReason is the reason as the log has it: sealed, or marked as clear. Codec.Open opens it.
 func (m Metadata) StoredReason() event.Personal {
 	if m.SealedReason != "" {
 		return m.SealedReason
@@ -178,8 +178,8 @@ func (m Metadata) StoredReason() event.Personal {
 	return event.Clear(m.Reason)
 }
 
-// DecodeMetadata decodes the envelope of a recorded event. An event without one has the zero Metadata. An envelope that is
-// not of the right form is an *UnusableError.
+// DecodeMetadata decodes the envelope of a recorded event. An event without one has the zero Metadata. A malformed envelope
+// is an *UnusableError.
 func (r RecordedEvent) DecodeMetadata() (Metadata, error) {
 	var m Metadata
 	if len(r.Metadata) == 0 {
@@ -191,8 +191,8 @@ func (r RecordedEvent) DecodeMetadata() (Metadata, error) {
 	return m, nil
 }
 
-// EntityID is the id of the entity whose events a stream holds: the part of its name behind the first dash, or "". It is
-// also the subject of the stream's data key.
+// EntityID is the id of the entity whose events a stream holds: the part of its name after the first dash, or "". It is also
+// the subject of the stream's data key.
 func EntityID(stream string) string {
 	for i := range len(stream) {
 		if stream[i] == '-' {

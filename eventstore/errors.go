@@ -7,16 +7,16 @@ import (
 )
 
 var (
-	// ErrUnknown: the events of an append may or may not have been added. The very same append sent again settles it.
+	// ErrUnknown: the events of an append may or may not have been added. Sending the very same append again settles it.
 	ErrUnknown = errors.New("outcome of the append is unknown")
 	// ErrUnavailable: the log cannot be reached or cannot write; nothing was added.
 	ErrUnavailable = errors.New("event log unavailable")
 	// ErrTooLarge: the append is over MaxAppendBytes; nothing was added.
 	ErrTooLarge = errors.New("append too large")
-	// ErrIDReused: an event id was used before, in another append; nothing was added.
+	// ErrIDReused: an event id was already used in another append; nothing was added.
 	ErrIDReused = errors.New("event id already used in another append")
-	// ErrStopped: the log writes no more until it is opened again. It comes with ErrUnknown or ErrUnavailable: what is unknown then
-	// stays so, however often the append is sent.
+	// ErrStopped: the log cannot write until it is opened again. It comes with ErrUnknown or ErrUnavailable; an unknown
+	// outcome then stays unknown, however often the append is sent.
 	ErrStopped = errors.New("the log stopped writing")
 	// ErrClosed: the store was closed.
 	ErrClosed = errors.New("event log closed")
@@ -38,20 +38,20 @@ func (e *ConflictError) Error() string {
 // Is makes errors.Is(err, ErrConflict) true.
 func (e *ConflictError) Is(target error) bool { return target == ErrConflict }
 
-// DivergedError: a checkpoint is not on the log that is read. The log is another one, or an older copy of it was restored.
-// A reader that continued would skip events.
+// DivergedError: a checkpoint is not on the log that is read. It is another log, or an older copy was restored. A reader that
+// continued would skip events.
 type DivergedError struct {
 	Checkpoint Checkpoint
 	Reason     string
-	IsOtherLog bool // the checkpoint is of a log with another identity; otherwise of this one before a copy was restored
+	IsOtherLog bool // IsOtherLog bool // the checkpoint belongs to a log with another identity; otherwise to this one before a copy was restored
 }
 
 func (e *DivergedError) Error() string {
 	return fmt.Sprintf("the log is not the one position %d was read from: %s", e.Checkpoint.Position, e.Reason)
 }
 
-// UnusableError: an event is on the log whole, but it cannot be decoded as its type, or it commits what is not staged.
-// Reading it again does not help. It stops the account whose stream it is in, and no other.
+// UnusableError: an event is intact on the log, but it cannot be decoded as its type, or it commits events that are not
+// staged. Reading it again does not help. It stops only the account whose stream it is in.
 type UnusableError struct {
 	Stream   string
 	Revision Revision
@@ -65,9 +65,9 @@ func (e *UnusableError) Error() string {
 
 func (e *UnusableError) Unwrap() error { return e.Err }
 
-// UnreadableError: the key of a sealed personal text is missing or does not open it, and the log holds no erasure of it. It
-// stops the account that the text belongs to, and no other, until the vault opens the text. Until then nothing may be shown
-// or written in its place.
+// UnreadableError: the key of a sealed personal text is missing or does not open it, and the log does not record its erasure.
+// It stops only the account that the text belongs to, until the vault opens the text. Until then nothing may be shown or
+// written in its place.
 type UnreadableError struct {
 	Subject string
 	Err     error
@@ -82,7 +82,7 @@ func (e *UnreadableError) Unwrap() error { return e.Err }
 // Is makes errors.Is(err, ErrUnreadable) true.
 func (e *UnreadableError) Is(target error) bool { return target == ErrUnreadable }
 
-// CorruptError: at Position the log's bytes are not what was written.
+// CorruptError: the log's bytes at Position are not the ones that were written.
 type CorruptError struct {
 	Position Position
 	Reason   string
@@ -92,10 +92,10 @@ func (e *CorruptError) Error() string {
 	return fmt.Sprintf("log damaged at position %d: %s", e.Position, e.Reason)
 }
 
-// StallError: the log has not answered for Duration and is not taken for lost yet. It may answer in a moment.
+// StallError: the log has not answered for Duration but is not considered lost yet. It may answer in a moment.
 type StallError struct {
 	Duration time.Duration
-	Err      error // the reason as far as it is known; may be nil
+	Err      error // Err      error // the cause if it is known; may be nil
 }
 
 func (e *StallError) Error() string {

@@ -16,14 +16,14 @@ import (
 
 // Vault keeps the data keys of personal texts, outside the log. It is safe for concurrent use.
 type Vault interface {
-	// Key returns the subject's 32-byte data key. With create, for sealing, it makes one, durably, when the subject never had
+	// Key returns the subject's 32-byte data key. With create, for sealing, it durably makes one if the subject never had
 	// one; without create that is ErrNoKey. A subject whose key was destroyed is ErrDestroyed. A vault that is bound to a log
-	// returns an *UnreadableError when the key is missing, or does not open what the log holds, and the log holds no erasure
-	// of the subject.
+	// returns an *UnreadableError if the key is missing or does not open what the log holds, and the log does not record an
+	// erasure of the subject.
 	Key(ctx context.Context, subject string, create bool) ([]byte, error)
-	// DestroyKey makes everything that is sealed for the subject unreadable for good. A second call changes nothing.
+	// DestroyKey makes everything sealed for the subject permanently unreadable. A second call changes nothing.
 	DestroyKey(ctx context.Context, subject string) error
-	// ForgetKeys makes the vault ask its database again for every key that it still serves from memory, and so learn at once
+	// ForgetKeys makes the vault ask its database again for every key that it serves from memory, so that it learns at once
 	// what other instances have destroyed.
 	ForgetKeys()
 }
@@ -31,7 +31,7 @@ type Vault interface {
 var (
 	// ErrNoKey: the vault has no data key of the subject and no record that it was destroyed.
 	ErrNoKey = errors.New("no data key")
-	// ErrDestroyed: the subject was erased, and its data key with it.
+	// ErrDestroyed: the subject was erased together with its data key.
 	ErrDestroyed = errors.New("data key was destroyed")
 	// ErrUnreadable matches every *UnreadableError.
 	ErrUnreadable = errors.New("personal field is unreadable")
@@ -42,7 +42,7 @@ var errNotSealed = errors.New("personal field")
 
 const (
 	// sealedPrefix begins every sealed text. Base64 of the nonce and of the AES-256-GCM ciphertext follows. The stream's name
-	// is the additional data, so a text that was copied to another stream does not open there.
+	// is the additional data, so a text copied to another stream does not open there.
 	sealedPrefix = "sealed.v1:"
 	nonceSize    = 12
 )
@@ -59,8 +59,8 @@ func sealField(key []byte, stream string, p event.Personal) (event.Personal, err
 	return event.Personal(sealedPrefix + base64.RawStdEncoding.EncodeToString(box)), nil
 }
 
-// subjectOf is whose data key seals the personal texts of an event in a stream, and the reason in its envelope: the account
-// whose stream it is, or the one that the event names. "" means that nothing of it can be sealed.
+// subjectOf is the subject whose data key seals the personal texts of an event in a stream, and the reason in its envelope:
+// the account whose stream it is, or the one that the event names. "" means that nothing in it can be sealed.
 func subjectOf(stream string, e event.Event) string {
 	if bound, ok := e.(event.AccountBound); ok {
 		return bound.SealedFor()
@@ -84,7 +84,8 @@ func (c *Codec) seal(ctx context.Context, stream, subject string, p event.Person
 	return sealField(key, stream, p)
 }
 
-// sealReason seals the reason of an envelope for a subject, "" for none. If the subject is erased the reason is left out.
+// sealReason seals the reason of an envelope for a subject, or returns it unchanged without a subject. If the subject is
+// erased the reason is left out.
 func (c *Codec) sealReason(ctx context.Context, stream, subject string, meta Metadata) (Metadata, error) {
 	if subject == "" || meta.Reason == "" || meta.Actor == SystemActor {
 		return meta, nil
@@ -97,9 +98,9 @@ func (c *Codec) sealReason(ctx context.Context, stream, subject string, meta Met
 	return meta, nil
 }
 
-// SealReasonWithin is for commands that must not wait for the vault. It returns the envelope with its reason as Encode
-// writes it for an event e of a stream, or without a reason if the vault does not give the key in time; ok is false if the
-// reason is left out. An error means that the log could not be read.
+// SealReasonWithin is for commands that must not wait for the vault. It returns the envelope with its reason as Encode writes
+// it for an event e of a stream, or without a reason if the vault does not give the key in time; ok is false if the reason is
+// left out. An error means that the log could not be read.
 func (c *Codec) SealReasonWithin(ctx context.Context, wait time.Duration, stream string, e event.Event, meta Metadata) (sealed Metadata, ok bool, err error) {
 	sealsTexts, err := c.sealsTexts(ctx)
 	if err != nil || !sealsTexts || meta.Reason == "" {
@@ -115,8 +116,8 @@ func (c *Codec) SealReasonWithin(ctx context.Context, wait time.Duration, stream
 }
 
 // Open decrypts a personal text of an event e in a stream, or the reason in its envelope, for folds that keep events as
-// DecodeSealed returns them. An empty text stays empty, and one whose key was destroyed is "". It fails with an
-// *UnreadableError as Decode does.
+// DecodeSealed returns them. An empty text stays empty, and one whose key was destroyed is "". Like Decode, it fails with an
+// *UnreadableError.
 func (c *Codec) Open(ctx context.Context, stream string, e event.Event, p event.Personal) (event.Personal, error) {
 	if p == "" {
 		return "", nil
@@ -124,13 +125,13 @@ func (c *Codec) Open(ctx context.Context, stream string, e event.Event, p event.
 	return c.open(ctx, stream, subjectOf(stream, e), p)
 }
 
-// Unseal is Open for a stream whose events name no other account than the stream does.
+// Unseal is Open for a stream whose events name no account other than the stream's own.
 func (c *Codec) Unseal(ctx context.Context, stream string, p event.Personal) (event.Personal, error) {
 	return c.Open(ctx, stream, nil, p)
 }
 
-// DestroyKey makes the personal texts of a stream's entity unreadable for good, in all its streams. A key that was destroyed
-// before costs one read.
+// DestroyKey makes the personal texts of a stream's entity permanently unreadable, in all its streams. If the key is already
+// destroyed it costs one read.
 func (c *Codec) DestroyKey(ctx context.Context, stream string) error {
 	if _, err := c.vault.Key(ctx, EntityID(stream), false); errors.Is(err, ErrDestroyed) {
 		return nil
@@ -138,11 +139,11 @@ func (c *Codec) DestroyKey(ctx context.Context, stream string) error {
 	return c.vault.DestroyKey(ctx, EntityID(stream))
 }
 
-// ForgetKeys makes every key be asked for again, so that what another instance has destroyed is not used from memory.
+// ForgetKeys makes the vault look up every key again, so that a key destroyed by another instance is not used from memory.
 func (c *Codec) ForgetKeys() { c.vault.ForgetKeys() }
 
-// open returns a personal text of a stream in clear, "" if the subject's key was destroyed. That holds for a text that is on
-// the log in clear, too: no reader shows it any more.
+// open returns a personal text of a stream in clear, "" if the subject's key was destroyed. That includes a text that is on
+// the log in clear: no reader may show it any more.
 func (c *Codec) open(ctx context.Context, stream, subject string, p event.Personal) (event.Personal, error) {
 	if text, ok := p.ClearText(); ok {
 		return c.openClear(ctx, subject, text)

@@ -15,7 +15,7 @@ import (
 	"lieudit/schemas/plan"
 )
 
-// lowFormat is the log of a program that knows no sealed labels, names and reasons.
+// lowFormat is the log of a program without sealed labels, names and reasons.
 func lowFormat(_ context.Context, format int) (bool, error) {
 	return format < event.SealedTextFormat, nil
 }

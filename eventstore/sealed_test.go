@@ -42,10 +42,10 @@ func countInClear(t *testing.T, e event.Event) int {
 	return strings.Count(string(data), "Chez Zoé")
 }
 
-// subjectOf is whose key seals the personal texts of an example.
+// subjectOf is the subject whose key seals the personal texts of an example.
 func subjectOf(line event.Type) string {
 	if _, ok := reflect.Zero(line.GoType).Interface().(event.AccountBound); ok {
-		return "text" // as all texts of an example
+		return "text" // return "text" // like all texts of an example
 	}
 	return eventstore.EntityID(streamOf(line))
 }
@@ -116,7 +116,7 @@ func TestPersonalFieldOpensInItsOwnStreamOnly(t *testing.T) {
 	}
 }
 
-// Nothing says that such a field was erased, so it must not read as erased.
+// The log records no erasure of such a field, so it must not read as erased.
 func TestFieldWhoseKeyIsMissingOrAnotherIsUnreadable(t *testing.T) {
 	t.Parallel()
 	for _, line := range personalTypes(t) {

@@ -10,9 +10,9 @@ import (
 	"lieudit/schemas/event"
 )
 
-// ReadStagedEvents reads the events that commit commits, as if they stood in its place: with its stream, position,
-// revision, time and envelope, and their own id, type and data. A staging stream that is missing or not whole is an
-// *UnusableError. A commit that names no stream has no events; earlier releases wrote one when staging failed.
+// ReadStagedEvents reads the events that commit makes real, as if they stood in its place: with its stream, position,
+// revision, time and envelope, and their own id, type and data. A missing or incomplete staging stream is an *UnusableError.
+// A commit that names no stream has no events; earlier releases wrote one when staging failed.
 func ReadStagedEvents(ctx context.Context, store Store, commit RecordedEvent, e event.StagedCommit) ([]RecordedEvent, error) {
 	if IsEmptyCommit(e) {
 		return nil, nil
@@ -38,7 +38,7 @@ func ReadStagedEvents(ctx context.Context, store Store, commit RecordedEvent, e 
 	return rows, nil
 }
 
-// maxPreallocatedRows bounds the memory that is allocated on the word of a commit.
+// maxPreallocatedRows bounds the memory allocated for the count that a commit claims.
 const maxPreallocatedRows = 4096
 
 // IsEmptyCommit reports whether an event is a commit that names no stream. It changed nothing, so folds skip it.
@@ -57,8 +57,8 @@ func IsCorrection(name string) bool {
 	return known && t.GoType.Implements(reflect.TypeFor[event.Correction]())
 }
 
-// VoidedRevision returns the revision of the event that r voids; false when r voids none. A correction that cannot be
-// decoded voids none: its own fold reports it as an *UnusableError.
+// VoidedRevision returns the revision of the event that r voids, or false if r voids nothing. A correction that cannot be
+// decoded voids nothing: its own fold reports it as an *UnusableError.
 func VoidedRevision(r RecordedEvent) (Revision, bool) {
 	if !IsCorrection(r.Type) {
 		return 0, false
@@ -74,8 +74,8 @@ func VoidedRevision(r RecordedEvent) (Revision, bool) {
 	return Revision(correction.VoidedRevision()), true
 }
 
-// ValidateEvent is nil for an event that can be used, with all that it commits, and an *UnusableError for one that cannot.
-// It needs no vault: it checks that personal texts have the form of sealed ones, not that they open.
+// ValidateEvent is nil for an event that can be used, with everything it commits, and otherwise an *UnusableError. It needs
+// no vault: it checks that personal texts have the form of sealed ones, not that they open.
 func ValidateEvent(ctx context.Context, store Store, r RecordedEvent) error {
 	e, err := DecodeStrict(r)
 	commit, stages := e.(event.StagedCommit)
@@ -89,8 +89,8 @@ func ValidateEvent(ctx context.Context, store Store, r RecordedEvent) error {
 	return err
 }
 
-// DecodeStrict is DecodeSealed that also checks the envelope and the form of the personal texts. What is not of the right
-// form is an *UnusableError, a type that the catalog lacks is event.ErrUnknownType.
+// DecodeStrict is DecodeSealed that also checks the envelope and the form of the personal texts. A wrong form is an
+// *UnusableError, a type that is not in the catalog is event.ErrUnknownType.
 func DecodeStrict(r RecordedEvent) (event.Event, error) {
 	var m Metadata
 	e, err := DecodeSealed(r)

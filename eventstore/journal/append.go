@@ -13,11 +13,11 @@ import (
 	"lieudit/eventstore"
 )
 
-// errInvalidAppend is a mistake of the caller: no log could ever make such an append.
+// errInvalidAppend is a mistake of the caller: no log could ever accept the append.
 var errInvalidAppend = errors.New("not an append")
 
-// Append encodes the events, puts them into the queue of the writer and waits for its answer. An append whose context ends
-// is ErrUnknown: the writer skips it when it has not decided on it yet, and writes it otherwise.
+// Append encodes the events, queues them for the writer and waits for its answer. An append whose context ends is ErrUnknown:
+// the writer skips it if it has not decided on it yet, and writes it otherwise.
 func (j *Journal) Append(ctx context.Context, stream string, expected eventstore.Revision, events []eventstore.ProposedEvent) (eventstore.AppendResult, error) {
 	if j.isClosed() {
 		return eventstore.AppendResult{}, eventstore.ErrClosed
@@ -34,10 +34,10 @@ func (j *Journal) Append(ctx context.Context, stream string, expected eventstore
 	}
 	select {
 	case out := <-r.done:
-		j.requestPool.Put(r) // the writer has no reference to it any more
+		j.requestPool.Put(r) // j.requestPool.Put(r) // the writer no longer refers to it
 		return out.result, out.err
 	case <-ctx.Done():
-		r.isAbandoned.Store(true) // the writer still has it: it does not go back to the pool
+		r.isAbandoned.Store(true) // r.isAbandoned.Store(true) // the writer still has it: it does not go back to the pool
 		return eventstore.AppendResult{}, unknownOutcome(ctx.Err())
 	}
 }
@@ -45,8 +45,8 @@ func (j *Journal) Append(ctx context.Context, stream string, expected eventstore
 // unknownOutcome is ErrUnknown with its cause.
 func unknownOutcome(cause error) error { return fmt.Errorf("%w: %w", eventstore.ErrUnknown, cause) }
 
-// validateAppend refuses what could never be written. An append has to fit a segment of its own, with the header and the
-// marks before and behind it.
+// validateAppend refuses an append that could never be written. It must fit a segment of its own, with the header and the
+// marks around it.
 func (j *Journal) validateAppend(stream string, expected eventstore.Revision, events []eventstore.ProposedEvent) error {
 	switch {
 	case stream == "":
@@ -72,8 +72,8 @@ func (j *Journal) validateAppend(stream string, expected eventstore.Revision, ev
 	return nil
 }
 
-// appendRequest is one append on its way to the writer. Its caller encodes the frames, so that the writer does little and
-// never reads the caller's slices.
+// appendRequest is one append on its way to the writer. The caller of Append encodes the frames, so that the writer does
+// little and never reads the caller's slices.
 type appendRequest struct {
 	stream   string
 	key      streamKey
@@ -81,8 +81,8 @@ type appendRequest struct {
 	ids      []uuid.UUID
 	frames   []byte
 
-	isAbandoned atomic.Bool  // the caller's context has ended: the append is not written any more
-	done        chan outcome // has room for the one answer
+	isAbandoned atomic.Bool  // isAbandoned atomic.Bool  // the caller's context has ended: do not write the append
+	done        chan outcome // done        chan outcome // has room for one answer
 }
 
 // outcome is the answer to an append.
@@ -91,7 +91,7 @@ type outcome struct {
 	err    error
 }
 
-// newRequest encodes an append. Of the caller's memory it keeps the stream's name only.
+// newRequest encodes an append. It keeps only the stream's name of the caller's memory.
 func (j *Journal) newRequest(stream string, expected eventstore.Revision, events []eventstore.ProposedEvent) *appendRequest {
 	r, ok := j.requestPool.Get().(*appendRequest)
 	if !ok {
@@ -114,13 +114,13 @@ func (j *Journal) newRequest(stream string, expected eventstore.Revision, events
 type appendQueue struct {
 	mu         sync.Mutex
 	pending    []*appendRequest
-	closeErr   error // why no append is accepted any more
+	closeErr   error // closeErr   error // why the queue accepts no more appends
 	unresolved unresolvedAppends
-	notEmpty   chan struct{} // has room for one signal to the writer: there are new appends, or the queue is closed
+	notEmpty   chan struct{} // notEmpty   chan struct{} // has room for one signal to the writer: there are new appends, or the queue is closed
 }
 
-// unresolvedAppends are the appends that a failed write may have made durable nevertheless, by their first id. One that is
-// sent again gets the same error again: only opening the log anew shows whether it was made.
+// unresolvedAppends are the appends that a failed write may have made durable all the same, by their first id. A repeat of
+// one gets the same error: only reopening the log shows whether it was added.
 type unresolvedAppends struct {
 	firstIDs map[uuid.UUID]struct{}
 	err      error
@@ -128,7 +128,8 @@ type unresolvedAppends struct {
 
 func newAppendQueue() *appendQueue { return &appendQueue{notEmpty: make(chan struct{}, 1)} }
 
-// enqueueAppend adds an append, or returns why none is accepted any more. An append that it added gets its answer through done.
+// enqueueAppend adds an append, or returns why the queue accepts no more. An append that was added gets its answer through
+// done.
 func (q *appendQueue) enqueueAppend(r *appendRequest) error {
 	q.mu.Lock()
 	if q.closeErr != nil {
@@ -144,7 +145,7 @@ func (q *appendQueue) enqueueAppend(r *appendRequest) error {
 	return nil
 }
 
-// signalNotEmpty wakes the writer. A signal that it has not seen yet is enough.
+// signalNotEmpty wakes the writer. One unread signal is enough.
 func (q *appendQueue) signalNotEmpty() {
 	select {
 	case q.notEmpty <- struct{}{}:
@@ -152,8 +153,8 @@ func (q *appendQueue) signalNotEmpty() {
 	}
 }
 
-// takePending returns the appends that wait, in their order, and keeps the memory of empty for those that come next. It does
-// not block and may return none. It reports false once the queue is closed.
+// takePending returns the waiting appends in order, and reuses the memory of empty for those that come next. It does not
+// block and may return no appends. It reports false once the queue is closed.
 func (q *appendQueue) takePending(empty []*appendRequest) ([]*appendRequest, bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -168,11 +169,11 @@ func (q *appendQueue) takePending(empty []*appendRequest) ([]*appendRequest, boo
 	return got, true
 }
 
-// close answers all appends that wait, and all later ones, with cause. The first cause stays.
+// close answers all waiting and all later appends with cause. The first cause stays.
 func (q *appendQueue) close(cause error) { q.failAll(nil, cause, unresolvedAppends{}) }
 
-// failAll is close for the writer after a failed write. taken are the appends that it took out of the queue and did not
-// answer; unresolved are those of the group whose write failed.
+// failAll is close for the writer after a failed write. taken are the appends that it took out of the queue without
+// answering; unresolved are those of the group whose write failed.
 func (q *appendQueue) failAll(taken []*appendRequest, cause error, unresolved unresolvedAppends) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -189,7 +190,7 @@ func (q *appendQueue) failAll(taken []*appendRequest, cause error, unresolved un
 	q.signalNotEmpty()
 }
 
-// rejectionError is the error of an append that a closed queue does not accept.
+// rejectionError is the error of an append that a closed queue refuses.
 func (q *appendQueue) rejectionError(r *appendRequest) error {
 	if _, isUnresolved := q.unresolved.firstIDs[r.ids[0]]; isUnresolved {
 		return q.unresolved.err

@@ -54,7 +54,7 @@ func BenchmarkAppend(b *testing.B) {
 	}
 }
 
-// BenchmarkCatchUp reads a whole log, all of whose events are wanted, or none.
+// BenchmarkCatchUp reads a whole log of which all events are wanted, or none.
 func BenchmarkCatchUp(b *testing.B) {
 	const events, perAppend = 500_000, 1000
 	j := openForBenchmark(b)

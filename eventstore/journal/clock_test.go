@@ -52,8 +52,8 @@ func TestAJumpOfTheClockIsNotStamped(t *testing.T) {
 	}
 }
 
-// Times follow the clock, but do not fall when it is set back a little. A time stamped by a clock that was far ahead does not keep
-// the log's time there.
+// Times follow the clock, but do not fall when it is set back a little. A time stamped by a clock that was far ahead does not
+// hold the log's time there.
 func TestTimesFallOnlyBehindOneThatIsFarAhead(t *testing.T) {
 	t.Parallel()
 	var ahead atomic.Int64
@@ -76,7 +76,7 @@ func TestTimesFallOnlyBehindOneThatIsFarAhead(t *testing.T) {
 	if err := j.Close(); err != nil {
 		t.Fatal(err)
 	}
-	ahead.Store(int64(time.Minute)) // an earlier program has left it
+	ahead.Store(int64(time.Minute)) // ahead.Store(int64(time.Minute)) // left by an earlier program
 	j = open()
 	if at := j.TimeAtOpen(); !at.Equal(noon.Add(40 * day)) {
 		t.Errorf("its last event was recorded at %v", at)

@@ -14,7 +14,7 @@ import (
 )
 
 // Many writers append to the same 200 streams, each with the revision that it read last, while a subscriber follows. Every
-// success adds one event in its place, every conflict names a revision that the stream had, and the subscriber misses
+// success adds one event at its revision, every conflict names a revision that the stream had, and the subscriber misses
 // nothing.
 func TestWritersOnTwoHundredStreamsConflictAndLoseNothing(t *testing.T) {
 	t.Parallel()
@@ -53,7 +53,7 @@ func TestWritersOnTwoHundredStreamsConflictAndLoseNothing(t *testing.T) {
 	}
 }
 
-// appendUntilWon appends one event with an expected revision, as often as it takes, and returns how often it lost.
+// appendUntilWon appends one event with an expected revision until it succeeds, and returns how often it lost.
 func appendUntilWon(t *testing.T, j *journal.Journal, stream string) (lost int64) {
 	batch, expected := newBatch("x"), eventstore.NoStream
 	for {

@@ -12,13 +12,13 @@ import (
 	"lieudit/eventstore/journal"
 )
 
-// frameRange is the place of a frame, which findFrames has found.
+// frameRange is where findFrames found a frame.
 type frameRange struct {
 	from, to int64 // in its segment
 	isMark   bool
 }
 
-// findFrames reads a segment by the description in format.go, without the code of the package.
+// findFrames parses a segment by the description in format.go, without the code of the package.
 func findFrames(b []byte) (all []frameRange) {
 	at := int64(64)
 	for at+40 <= int64(len(b)) {
@@ -49,7 +49,7 @@ func newWrittenLog(t *testing.T, seed uint64) *powerLossFS {
 	return m
 }
 
-// copyWithFlippedBit copies a disk and flips one bit of one file; no bit when no file has the name.
+// copyWithFlippedBit copies a disk and flips one bit of one file; if no file has the name, it flips nothing.
 func (m *powerLossFS) copyWithFlippedBit(name string, at int64, bit int) *powerLossFS {
 	c := newPowerLossFS(1)
 	for n, i := range m.files {
@@ -65,8 +65,8 @@ func (m *powerLossFS) copyWithFlippedBit(name string, at int64, bit int) *powerL
 
 func segmentFileName(n int) string { return fmt.Sprintf("%016x.log", n*smallSegmentSize) }
 
-// Every frame of a closed log is before a durable mark, but for a mark that no append follows. So a flipped bit in any field
-// is reported with the position of its frame, and what was read before it is what was written.
+// Every frame of a closed log lies before a durable mark, except a mark that no append follows. So a flipped bit in any field
+// is reported with the position of its frame, and everything read before it is as written.
 func TestFlippedBitIsReportedAtItsFrame(t *testing.T) {
 	t.Parallel()
 	m := newWrittenLog(t, 1)
@@ -94,7 +94,7 @@ func TestFlippedBitIsReportedAtItsFrame(t *testing.T) {
 	}
 }
 
-// maxStep is how many bytes a test that goes through a file skips at most.
+// maxStep is how many bytes a test that goes through a file may skip.
 func maxStep() int {
 	if isLongRun() {
 		return 1
@@ -102,7 +102,7 @@ func maxStep() int {
 	return 24
 }
 
-// pickOffsets picks bytes of a frame: some of its fixed fields, different ones in each frame, and of the rest.
+// pickOffsets picks bytes of a frame: some of its fixed fields, different ones in each frame, and some of the rest.
 func pickOffsets(rng *rand.Rand, p frameRange) (all []int64) {
 	for at := p.from + int64(rng.IntN(maxStep())); at < min(p.to, p.from+64); at += int64(1 + rng.IntN(maxStep())) {
 		all = append(all, at)
@@ -214,7 +214,8 @@ func TestDamagedOrMissingIndexIsMadeAgain(t *testing.T) {
 	}
 }
 
-// What is read wrong from an index after the log was opened makes a read fail, or nothing: no stream is shown with events too few.
+// A wrong index entry that is read after the log was opened makes a read fail, or changes nothing: no stream is shown with
+// events missing.
 func TestAnIndexThatIsDamagedLaterShowsNoStreamShort(t *testing.T) {
 	t.Parallel()
 	m := newWrittenLog(t, 1)
@@ -231,7 +232,7 @@ func TestAnIndexThatIsDamagedLaterShowsNoStreamShort(t *testing.T) {
 	}
 	index := m.files[strings.TrimSuffix(segmentFileName(1), ".log")+".idx"]
 	failed := 0
-	for at := 72; at < len(index.cached); at++ { // behind the header, which is read once
+	for at := 72; at < len(index.cached); at++ { // for at := 72; at < len(index.cached); at++ { // after the header, which is read once
 		for _, bit := range []byte{1, 0x10, 0x80} {
 			flip := func() {
 				m.mu.Lock()
@@ -255,7 +256,7 @@ func TestAnIndexThatIsDamagedLaterShowsNoStreamShort(t *testing.T) {
 	}
 }
 
-// readStreamText reads all of a stream into one text.
+// readStreamText reads a whole stream into one text.
 func readStreamText(t *testing.T, j *journal.Journal, stream string) (text string, err error) {
 	t.Helper()
 	for r, err := range j.ReadStream(t.Context(), stream, 0, eventstore.Forward) {
@@ -279,7 +280,7 @@ func TestVerifyReportsDamageThatOpenDoesNotLookFor(t *testing.T) {
 	}
 }
 
-// What stands behind the last mark may be torn anywhere: it is cut, and the log continues.
+// The bytes behind the last mark may be torn anywhere: they are cut off, and the log continues.
 func TestTornTailIsCutWhereverItIsTorn(t *testing.T) {
 	t.Parallel()
 	m := newPowerLossFS(1)
@@ -316,8 +317,8 @@ func TestTornTailIsCutWhereverItIsTorn(t *testing.T) {
 	}
 }
 
-// FuzzRecovery puts any bytes at any place of a log's files. The log opens or says why not; it never yields what was
-// not written, and what it yields once opened it yields again after another start.
+// FuzzRecovery puts arbitrary bytes anywhere in a log's files. The log opens or reports why not; it never yields an event
+// that was not written, and what it yields once opened it yields again after another start.
 func FuzzRecovery(f *testing.F) {
 	f.Add(uint8(0), uint32(64), []byte{0, 0, 0, 0})
 	f.Add(uint8(1), uint32(16448), []byte{1})
@@ -345,7 +346,7 @@ func FuzzRecovery(f *testing.F) {
 	})
 }
 
-// readChecked opens a log and reads it; what it yields must be as it was written.
+// readChecked opens a log and reads it; every event must be as it was written.
 func readChecked(t *testing.T, m *powerLossFS) (got []string, err error) {
 	t.Helper()
 	j, err := journal.Open(t.TempDir(), journal.Options{SegmentSize: smallSegmentSize, FS: m, Logger: discardLogger()})

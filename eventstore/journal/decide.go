@@ -10,8 +10,8 @@ import (
 	"lieudit/eventstore/clock"
 )
 
-// decidePending decides on undecided appends, in order, until the group or the segment is full. The others stay undecided.
-// Each decision becomes a reply of the open group, and each new append a part of its bytes. The caller has locked mu.
+// decidePending decides on pending appends, in order, until the group or the segment is full. The rest stay pending. Each
+// decision becomes a reply of the open group, and each new append a part of its bytes. The caller holds mu.
 func (w *writer) decidePending() {
 	now := w.timeOfEvents()
 	for len(w.undecided) > 0 && len(w.openGroup.buf) < maxGroupBytes && len(w.openGroup.replies) < maxGroupAppends {
@@ -20,15 +20,15 @@ func (w *writer) decidePending() {
 		out, isNew := w.decideAppend(r, w.journal.index.currentRevision(s, known))
 		if isNew && !w.fitsActiveSegment(r) {
 			if len(w.openGroup.appends) > 0 {
-				return // a group lies in one segment: the append begins the next group
+				return // return // a group lies in one segment: the append begins the next group
 			}
 			if out.err = w.rollSegment(); out.err == nil {
-				continue // decide again: the append fits the new segment
+				continue // continue // decide again: the append fits the new segment
 			}
 			isNew = false
 		}
 		if isNew {
-			if !known { // only an append that is made gives a stream its slot
+			if !known { // if !known { // a stream gets a slot only when an append is made
 				s = w.journal.index.slotFor(r.key)
 			}
 			out.result = w.placeAppend(r, s, now)
@@ -38,8 +38,8 @@ func (w *writer) decidePending() {
 	}
 }
 
-// timeOfEvents is the time of events that are placed now, in microseconds. It is not before the last event's time, unless that is so far
-// ahead that a wrong clock gave it: then it would hold the log's time there until the clock comes to it.
+// timeOfEvents is the time of events that are placed now, in microseconds. It does not fall behind the last event's time,
+// unless that is so far ahead that a wrong clock must have set it: the log's time would stay there until the clock caught up.
 func (w *writer) timeOfEvents() int64 {
 	now := w.journal.options.Clock().UnixMicro()
 	if w.lastTime-now > clock.MaxJump.Microseconds() {
@@ -54,8 +54,8 @@ func (w *writer) fitsActiveSegment(r *appendRequest) bool {
 	return w.pos+eventstore.Position(used+len(r.frames)) <= w.activeSegment().appendLimit()
 }
 
-// rollSegment continues to the next segment. The open group must hold no appends. Where there is no next segment it fails with
-// ErrUnavailable, and the journal stays as it was: the next append tries again.
+// rollSegment continues in the next segment. The open group must hold no appends. If there is no next segment, it fails with
+// ErrUnavailable and leaves the journal unchanged: the next append tries again.
 func (w *writer) rollSegment() error {
 	next, err := w.journal.segmentManager.takeSpare()
 	if err != nil {
@@ -63,13 +63,13 @@ func (w *writer) rollSegment() error {
 	}
 	full := w.activeSegment()
 	full.end, full.lastPosition, full.lastCRC = w.pos, w.lastCheckpoint.Position, w.prevCRC
-	w.segments = append(w.segments[:len(w.segments):len(w.segments)], next) // a new array: views share the old one
+	w.segments = append(w.segments[:len(w.segments):len(w.segments)], next) // w.segments = append(w.segments[:len(w.segments):len(w.segments)], next) // a new array: views share the old one
 	w.pos, w.isSpareRequested, w.filledSegment = next.dataStart(), false, full
 	return nil
 }
 
 // placeAppend adds an append to the open group: its revisions, its time and its frames. now is the time of its events, in
-// microseconds. From here on later decisions take the append into account, although it is not durable yet.
+// microseconds. From here on later decisions count the append, although it is not durable yet.
 func (w *writer) placeAppend(r *appendRequest, s slot, now int64) eventstore.AppendResult {
 	g, h := w.openGroup, w.journal.index.head(s)
 	if len(g.appends) == 0 {
@@ -77,7 +77,7 @@ func (w *writer) placeAppend(r *appendRequest, s slot, now int64) eventstore.App
 		g.buf = w.appendMark(g.buf)
 		w.groupCRC = frame(g.buf).crc()
 	}
-	// The frames have been encoded by the caller of Append: only their revision, time, position and CRCs are missing.
+	// The caller of Append has encoded the frames; they lack only revision, time, position and CRCs.
 	p := placedAppend{key: r.key, slot: s, firstRevision: h.revision + 1, offsetsFrom: uint32(len(g.offsets))}
 	at := len(g.buf)
 	g.buf = append(g.buf, r.frames...)
@@ -98,13 +98,13 @@ func (w *writer) placeAppend(r *appendRequest, s slot, now int64) eventstore.App
 	return eventstore.AppendResult{Revision: h.revision, Position: w.lastCheckpoint.Position}
 }
 
-// decideAppend decides on an append to a stream at revision current. It takes all appends before it into account, also
-// those that are not durable yet. isNew means that the events have to be added; otherwise out is the answer.
+// decideAppend decides on an append to a stream at revision current. It counts all earlier appends, even those that are not
+// durable yet. isNew means that the events must be added; otherwise out is the answer.
 func (w *writer) decideAppend(r *appendRequest, current eventstore.Revision) (out outcome, isNew bool) {
 	if r.isAbandoned.Load() {
 		return outcome{err: eventstore.ErrUnknown}, false // nobody waits for it
 	}
-	// The ids come before the revision: a repeat is answered as the first time although its stream has moved on since.
+	// Compare the ids before the revision: a repeat gets its first answer even if the stream has moved on.
 	if m, ok := w.recent.findByFirstID(r.ids[0]); ok {
 		return w.answerRepeat(r, m), false
 	}
@@ -114,7 +114,7 @@ func (w *writer) decideAppend(r *appendRequest, current eventstore.Revision) (ou
 	if r.expected == eventstore.Any || r.expected == current {
 		return outcome{}, true
 	}
-	if r.expected < current { // the append may be a repeat whose ids are forgotten
+	if r.expected < current { // if r.expected < current { // perhaps a repeat whose ids are forgotten
 		if out := w.compareWithStored(r, r.expected+1); !errors.Is(out.err, eventstore.ErrConflict) {
 			return out, false
 		}
@@ -122,15 +122,15 @@ func (w *writer) decideAppend(r *appendRequest, current eventstore.Revision) (ou
 	return outcome{err: &eventstore.ConflictError{Stream: r.stream, Expected: r.expected, Current: current}}, false
 }
 
-// answerRepeat answers an append whose first id is that of the remembered append m: with the result of m when all
-// ids are the same, otherwise with ErrIDReused. Contents are not compared: the same id means the same bytes.
+// answerRepeat answers an append whose first id is that of the remembered append m: with the result of m if all ids are the
+// same, otherwise with ErrIDReused. It does not compare contents: the same id means the same bytes.
 func (w *writer) answerRepeat(r *appendRequest, m recentAppend) outcome {
 	reused := outcome{err: eventstore.ErrIDReused}
 	if m.key != r.key || r.expected != eventstore.Any && r.expected != m.firstRevision-1 {
 		return reused
 	}
 	same, known := w.recent.hasSameIDs(m, r.ids)
-	if !known { // its later ids are forgotten: the stored events decide
+	if !known { // if !known { // its later ids are forgotten: compare with the stored events
 		if out := w.compareWithStored(r, m.firstRevision); !errors.Is(out.err, eventstore.ErrConflict) {
 			return out
 		}
@@ -142,8 +142,8 @@ func (w *writer) answerRepeat(r *appendRequest, m recentAppend) outcome {
 }
 
 // compareWithStored compares an append with the durable events of its stream from revision first on. The very same append
-// gets the result it had then, one that shares an id with it is ErrIDReused, any other is ErrConflict. Events that are not
-// durable yet need no look: all their ids are remembered.
+// gets its earlier result, one that shares an id is ErrIDReused, any other is ErrConflict. Events that are not durable yet
+// need no comparison: all their ids are remembered.
 func (w *writer) compareWithStored(r *appendRequest, first eventstore.Revision) outcome {
 	shared, isSame, last, err := w.countShared(r, first)
 	switch {
@@ -157,8 +157,8 @@ func (w *writer) compareWithStored(r *appendRequest, first eventstore.Revision) 
 	return outcome{err: eventstore.ErrConflict}
 }
 
-// countShared counts the ids that an append shares, place by place, with the stored events from revision first on. isSame
-// means that it shares all of them and that the stored ones are one whole append too; last is then its last event.
+// countShared counts the ids that an append shares, position by position, with the stored events from revision first on.
+// isSame means that all are shared and that the stored events are one whole append too; last is then its last event.
 func (w *writer) countShared(r *appendRequest, first eventstore.Revision) (shared int, isSame bool, last frame, err error) {
 	isSame = true
 	for f, err := range w.journal.streamFrames(r.stream, r.key, max(first-1, 0), eventstore.Forward) {
@@ -167,7 +167,7 @@ func (w *writer) countShared(r *appendRequest, first eventstore.Revision) (share
 		}
 		i := int(f.revision() - first)
 		if i < 0 { // the event before first
-			isSame = f.isLastOfAppend() // else the append would begin inside another
+			isSame = f.isLastOfAppend() // isSame = f.isLastOfAppend() // otherwise the append would begin inside another
 			continue
 		}
 		if f.id() == r.ids[i] {
@@ -184,13 +184,13 @@ func (w *writer) countShared(r *appendRequest, first eventstore.Revision) (share
 }
 
 const (
-	maxRecentAppends = 16 << 10  // the contract asks for 10,000; after a restart those of the last segment are known
-	maxRecentIDs     = 128 << 10 // of events behind the first of their append
+	maxRecentAppends = 16 << 10  // maxRecentAppends = 16 << 10  // the contract asks for 10,000; after a restart those of the last segment are known
+	maxRecentIDs     = 128 << 10 // maxRecentIDs     = 128 << 10 // of events after the first of their append
 )
 
-// recentAppends remembers the latest appends by their ids, also those that are not durable yet. The first id is kept as long
-// as the append is. The later ids have a ring of their own, so that appends of thousands of events neither fill the memory
-// nor push the others out. Only the writer uses it, and recovery before the writer starts.
+// recentAppends remembers the latest appends by their ids, even before they are durable. The first id is kept as long as the
+// append. The later ids have a ring of their own, so that appends of thousands of events neither fill the memory nor evict
+// the others. Only recovery and then the writer use it.
 type recentAppends struct {
 	appends  []recentAppend // one for each of firstIDs
 	firstIDs *idRing
@@ -203,7 +203,7 @@ type recentAppend struct {
 	firstRevision  eventstore.Revision
 	lastPosition   eventstore.Position
 	eventCount     int
-	laterIDsBefore uint64 // how many later ids were added before its own
+	laterIDsBefore uint64 // laterIDsBefore uint64 // how many later ids were added before its own
 }
 
 func newRecentAppends() *recentAppends {
@@ -213,8 +213,7 @@ func newRecentAppends() *recentAppends {
 	}
 }
 
-// addAppend remembers an append, which replaces the oldest one when there are maxRecentAppends. last is the position of its
-// last event.
+// addAppend remembers an append. At maxRecentAppends it replaces the oldest one. last is the position of its last event.
 func (r *recentAppends) addAppend(key streamKey, first eventstore.Revision, last eventstore.Position, ids []uuid.UUID) {
 	m := recentAppend{key: key, firstRevision: first, lastPosition: last, eventCount: len(ids), laterIDsBefore: r.laterIDs.added}
 	if at := r.firstIDs.addID(ids[0]); at < len(r.appends) {
@@ -235,7 +234,7 @@ func (r *recentAppends) findByFirstID(id uuid.UUID) (recentAppend, bool) {
 	return recentAppend{}, false
 }
 
-// containsAny reports whether any of ids is remembered. The caller has asked findByFirstID about the first of them already.
+// containsAny reports whether any of ids is remembered. The caller has already asked findByFirstID about the first one.
 func (r *recentAppends) containsAny(ids []uuid.UUID) bool {
 	for i, id := range ids {
 		if r.laterIDs.indexOf(id) >= 0 || i > 0 && r.firstIDs.indexOf(id) >= 0 {
@@ -245,8 +244,8 @@ func (r *recentAppends) containsAny(ids []uuid.UUID) bool {
 	return false
 }
 
-// hasSameIDs reports whether the append m, whose first id is the first of ids, had exactly these ids. known is false when
-// not all of its ids are remembered any more.
+// hasSameIDs reports whether the append m, whose first id is the first of ids, had exactly these ids. known is false if some
+// of its ids are already forgotten.
 func (r *recentAppends) hasSameIDs(m recentAppend, ids []uuid.UUID) (same, known bool) {
 	if m.eventCount != len(ids) {
 		return false, true
@@ -262,20 +261,20 @@ func (r *recentAppends) hasSameIDs(m recentAppend, ids []uuid.UUID) (same, known
 	return true, true
 }
 
-// idRing keeps the last capacity ids and finds them by a map. Neither holds pointers, so the garbage collector does not walk
+// idRing keeps the last capacity ids and finds them by a map. Neither holds pointers, so the garbage collector does not scan
 // them.
 type idRing struct {
 	capacity uint64
 	ids      []uuid.UUID          // a ring
-	places   map[uuid.UUID]uint32 // the last place of each id in it: an id may stand there twice
-	added    uint64               // how many ids were ever added
+	places   map[uuid.UUID]uint32 // places   map[uuid.UUID]uint32 // the last index of each id in the ring: an id may occur twice
+	added    uint64               // added    uint64               // how many ids were ever added
 }
 
 func newIDRing(capacity uint64) *idRing {
 	return &idRing{capacity: capacity, places: map[uuid.UUID]uint32{}}
 }
 
-// addID stores id in place of the oldest and returns its place in the ring.
+// addID stores id over the oldest one and returns its index in the ring.
 func (r *idRing) addID(id uuid.UUID) int {
 	at := uint32(r.added % r.capacity)
 	if int(at) == len(r.ids) {
@@ -291,7 +290,7 @@ func (r *idRing) addID(id uuid.UUID) int {
 	return int(at)
 }
 
-// indexOf returns a place of id in the ring, negative when it is not there.
+// indexOf returns an index of id in the ring, or a negative number.
 func (r *idRing) indexOf(id uuid.UUID) int {
 	if at, ok := r.places[id]; ok {
 		return int(at)

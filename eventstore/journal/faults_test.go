@@ -61,7 +61,7 @@ func readContents(t *testing.T, j *journal.Journal) []string {
 	return got
 }
 
-// lastEvent is the newest event of a stream; false when it has none.
+// lastEvent is the newest event of a stream; false if the stream is empty.
 func lastEvent(ctx context.Context, j *journal.Journal, stream string) (eventstore.RecordedEvent, bool, error) {
 	for r, err := range j.ReadStream(ctx, stream, eventstore.End, eventstore.Backward) {
 		return r, err == nil, err

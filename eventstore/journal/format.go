@@ -15,14 +15,12 @@ import (
 
 // The format on disk, version 1. Integers are little-endian; CRC is CRC-32C (Castagnoli).
 //
-// A log is a folder of segments, NNNNNNNNNNNNNNNN.log, each with an index next to it once it is full
-// (NNNNNNNNNNNNNNNN.idx, see index.go). The sixteen hexadecimal digits are the segment's base: the position of its first
-// byte. A position is a byte's place in the whole log; the base of a segment is the base of the one before plus
-// its size. A *.tmp file is unfinished work and is removed at the next start; the file lock names the process that
-// holds the folder.
+// A log is a folder of segments, NNNNNNNNNNNNNNNN.log, each with an index next to it once it is full (NNNNNNNNNNNNNNNN.idx,
+// see index.go). The sixteen hexadecimal digits are the segment's base: the position of its first byte. A position is a
+// byte's offset in the whole log; the base of a segment is the base of the one before plus its size. A *.tmp file is
+// unfinished work and is removed at the next start; the file lock names the process that holds the folder.
 //
-// A segment has its full size from the beginning, with zeros where nothing was written. It begins with a header of
-// 64 bytes:
+// A segment has its full size from the beginning, filled with zeros. It begins with a header of 64 bytes:
 //
 //	 0  magic    8  "LIEUDITJ"
 //	 8  version  4  1
@@ -42,7 +40,7 @@ import (
 //	14  stream   2  bytes of stream name (0 in a mark)
 //	16  position 8  of this frame
 //
-// so that a frame can be checked alone, and its place in the chain too. A mark continues with
+// so that a frame can be checked both alone and in the chain. A mark continues with
 //
 //	24  durable  8  all the log's bytes before this position were on disk when the mark was written
 //	32  magic    8  FF "durabl" FE
@@ -56,15 +54,14 @@ import (
 //	60  metadata 4  bytes of metadata
 //	64  stream name, type name, metadata, and data up to the frame's end
 //
-// The events of one append stand next to each other in one segment. What one fdatasync makes durable is a group: a mark,
-// then whole appends. A segment's first frame is a mark, whose durable is the end of the segment before. When the writer
-// is idle it writes the mark of the next group early, alone and not yet synced. That group then writes the very same bytes
-// again. If it goes to the next segment instead, the early mark stays behind: what it says is true, but no frame links
-// to it.
+// The events of one append are adjacent in one segment. A group is what one fdatasync makes durable: a mark, then whole
+// appends. A segment's first frame is a mark, whose durable is the end of the segment before. When the writer is idle it
+// writes the mark of the next group early, alone and not yet synced. That group then writes the very same bytes again. If the
+// group goes to the next segment instead, the early mark stays behind: it is true, but no frame links to it.
 //
-// To read the log: read frames as long as they are valid. At the first invalid one the log ends, unless a valid mark
-// further on in this segment or in a later one has a durable beyond that place: then the log is damaged. An append whose
-// last event is missing does not count.
+// To read the log: read frames while they are valid. The log ends at the first invalid one, unless a later valid mark, in
+// this segment or another, declares a position beyond it durable: then the log is damaged. An append whose last event is
+// missing does not count.
 const (
 	formatVersion     = 1
 	segmentHeaderSize = 64
@@ -131,10 +128,10 @@ func newCorruptError(pos eventstore.Position, reason string) error {
 	return &eventstore.CorruptError{Position: pos, Reason: reason}
 }
 
-// frame is the bytes of one mark or one event, in the layout at the top of this file. The accessors rely on parseFrame,
-// which has checked the lengths. Slices that they return share the frame's memory and have no spare capacity, so that an
-// append to them cannot change what follows. durableEnd is for marks only; revision, time, id, stream, typeName and
-// metadataAndData are for events only.
+// frame is the bytes of one mark or one event, in the layout at the top of this file. The accessors rely on parseFrame, which
+// has checked the lengths. The slices that they return share the frame's memory and have no spare capacity, so appending to
+// them changes nothing else. durableEnd is for marks only; revision, time, id, stream, typeName and metadataAndData are for
+// events only.
 type frame []byte
 
 func (f frame) crc() uint32     { return littleEndian.Uint32(f) }
@@ -166,7 +163,7 @@ func (f frame) typeName() []byte {
 	return f[at:n:n]
 }
 
-// metadataAndData returns the metadata and the data; either is nil when it is empty.
+// metadataAndData returns the metadata and the data, nil if empty.
 func (f frame) metadataAndData() (metadata, data []byte) {
 	at := eventHeaderSize + int(littleEndian.Uint16(f[14:])) + int(littleEndian.Uint32(f[56:]))
 	n := at + int(littleEndian.Uint32(f[60:]))
@@ -197,9 +194,8 @@ func (f frame) hasValidLengths() bool {
 	return false
 }
 
-// parseFrame checks the frame at the beginning of b, which was read at pos: its size, CRC, position and lengths. When b
-// holds only part of the frame it returns how many bytes it needs and no frame. When b holds no valid frame it returns
-// the reason.
+// parseFrame checks the frame at the beginning of b, which was read at pos: its size, CRC, position and lengths. If b holds
+// only part of the frame, it returns how many bytes it needs and no frame. If b holds no valid frame, it returns the reason.
 func parseFrame(b []byte, pos eventstore.Position, seed uint32) (f frame, needed int, invalid string) {
 	if len(b) < durableMarkSize {
 		return nil, durableMarkSize, ""
@@ -223,15 +219,15 @@ func parseFrame(b []byte, pos eventstore.Position, seed uint32) (f frame, needed
 	return f, size, ""
 }
 
-// finalize sets what ties a frame to its place in the log, and its CRC. prev is the CRC of the frame before. The frame must
-// not change afterwards.
+// finalize sets the fields that tie a frame to its position in the log, and its CRC. prev is the CRC of the frame before. The
+// frame must not change afterwards.
 func (f frame) finalize(pos eventstore.Position, prev, seed uint32) {
 	littleEndian.PutUint32(f[8:], prev)
 	littleEndian.PutUint64(f[16:], uint64(pos))
 	littleEndian.PutUint32(f, crc32.Update(seed, castagnoli, f[4:]))
 }
 
-// appendDurableMark appends to b a mark that stands at pos and says that all before durable is on disk.
+// appendDurableMark appends to b a mark at pos that declares everything before durable to be on disk.
 func appendDurableMark(b []byte, pos, durable eventstore.Position, prev, seed uint32) []byte {
 	n := len(b)
 	b = append(b, make([]byte, durableMarkSize)...)
@@ -244,7 +240,7 @@ func appendDurableMark(b []byte, pos, durable eventstore.Position, prev, seed ui
 	return b
 }
 
-// appendEventFrame appends an event to b. The writer sets its revision, time and place later.
+// appendEventFrame appends an event to b. The writer sets its revision, time and position later.
 func appendEventFrame(b []byte, stream string, e *eventstore.ProposedEvent, kind byte) []byte {
 	var h [eventHeaderSize]byte
 	littleEndian.PutUint32(h[4:], uint32(eventFrameSize(stream, e)))
@@ -260,7 +256,7 @@ func appendEventFrame(b []byte, stream string, e *eventstore.ProposedEvent, kind
 	return append(b, e.Data...)
 }
 
-// eventFrameSize is the size of the frame that appendEventFrame makes, in bytes.
+// eventFrameSize is the size in bytes of the frame that appendEventFrame makes.
 func eventFrameSize(stream string, e *eventstore.ProposedEvent) int {
 	return eventHeaderSize + len(stream) + len(e.Type) + len(e.Metadata) + len(e.Data)
 }
@@ -275,12 +271,12 @@ const (
 	// blockSize is how much a cursor reads from a file at once. Events are slices of the block they were read in, so one
 	// event that a caller keeps may keep a whole block in memory.
 	blockSize = 128 << 10
-	// smallBlockSize is what is read for a single event. Most events are smaller.
+	// smallBlockSize is how much is read for a single event. Most events are smaller.
 	smallBlockSize = 2 << 10
 )
 
-// cursor reads the frames of one segment one after the other and checks each: its CRC, its place, its link to the frame
-// before. After an error it stays at the frame that it could not read.
+// cursor reads the frames of one segment in order and checks each: its CRC, its position, its link to the frame before. After
+// an error it stays at the frame that it could not read.
 type cursor struct {
 	segment *segment
 	seed    uint32
@@ -288,7 +284,7 @@ type cursor struct {
 	end     eventstore.Position // where the frames end
 	prevCRC uint32              // CRC of the frame before pos
 
-	block []byte // the bytes from pos on that were read already, none of them after end
+	block []byte // block []byte // the bytes already read from pos on, up to end at most
 }
 
 // nextFrame returns the frame at pos, or nil at end. A frame of size 0 is damage here: only recovery expects one.
@@ -296,7 +292,7 @@ func (c *cursor) nextFrame() (frame, error) {
 	if c.pos >= c.end {
 		return nil, nil
 	}
-	// A frame may be larger than the block that was read: the first turn finds its size, the next one reads all of it.
+	// A frame may be larger than the block: the first pass finds its size, the next one reads all of it.
 	for {
 		f, needed, invalid := parseFrame(c.block, c.pos, c.seed)
 		if f != nil {
@@ -316,7 +312,7 @@ func (c *cursor) nextFrame() (frame, error) {
 	}
 }
 
-// moveBehind checks that f links to the frame before and puts the cursor behind it.
+// moveBehind checks that f links to the frame before and moves the cursor past it.
 func (c *cursor) moveBehind(f frame) (frame, error) {
 	if f.prevCRC() != c.prevCRC {
 		return nil, newCorruptError(c.pos, "does not follow the frame before")
@@ -327,8 +323,8 @@ func (c *cursor) moveBehind(f frame) (frame, error) {
 	return f, nil
 }
 
-// loadBlock reads size bytes from pos on, or all up to end if that is less. Every block is a new slice: events point into
-// the old ones.
+// loadBlock reads size bytes from pos on, or up to end if that is less. Every block is a new slice: events point into the old
+// ones.
 func (c *cursor) loadBlock(size int) error {
 	want := min(uint64(size), uint64(c.end-c.pos))
 	b := make([]byte, want)
@@ -343,7 +339,7 @@ func (c *cursor) loadBlock(size int) error {
 	return nil
 }
 
-// readFrameAt reads the one frame at pos, which must be before end, and checks all of it but its link to the frame before.
+// readFrameAt reads the one frame at pos, which must be before end, and checks everything but its link to the frame before.
 func (s *segment) readFrameAt(pos, end eventstore.Position, seed uint32) (frame, error) {
 	c := cursor{segment: s, seed: seed, pos: pos, end: end}
 	if err := c.loadBlock(smallBlockSize); err != nil {

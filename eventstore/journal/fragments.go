@@ -15,15 +15,15 @@ import (
 	"lieudit/eventstore"
 )
 
-// FoundEvent is an event that FindEvents could still read. EndsAppend says that it is the last of its append.
+// FoundEvent is an event that FindEvents could still read. EndsAppend reports that it is the last of its append.
 type FoundEvent struct {
 	eventstore.RecordedEvent
 	EndsAppend bool
 }
 
-// FindEvents visits all events from a position on that can still be read in the segments of a log, whatever is damaged or
-// missing between them, in the order of their positions. Each is checked by its own CRC, which only an event of this log at
-// this position has. Their appends may not be whole. The bytes of an event are valid during the call only.
+// FindEvents visits, in the order of their positions, all events from a position on that can still be read in the segments of
+// a log, whatever is damaged or missing between them. Each has its own CRC, which only an event of this log at this position
+// matches. Their appends may be incomplete. The bytes of an event are valid only during the call.
 func FindEvents(ctx context.Context, fs FS, logID uuid.UUID, from eventstore.Position, visit func(FoundEvent) error) error {
 	bases, err := listBases(fs)
 	if err != nil {
@@ -32,7 +32,7 @@ func FindEvents(ctx context.Context, fs FS, logID uuid.UUID, from eventstore.Pos
 	for _, base := range bases {
 		s, _, err := openSegment(fs, base, logID)
 		if err != nil {
-			continue // without a header nothing tells which log its frames are of
+			continue // continue // without a header the log of its frames is unknown
 		}
 		err = findEventsIn(ctx, s, newCRCSeed(logID), max(from, s.dataStart()), visit)
 		if err = errors.Join(err, s.file.Close()); err != nil {
@@ -42,8 +42,8 @@ func FindEvents(ctx context.Context, fs FS, logID uuid.UUID, from eventstore.Pos
 	return nil
 }
 
-// findEventsIn is FindEvents for one segment. It reads frame by frame as long as they are valid and then looks byte by byte
-// for the next one.
+// findEventsIn is FindEvents for one segment. It reads frames while they are valid and then searches byte by byte for the
+// next valid one.
 func findEventsIn(ctx context.Context, s *segment, seed uint32, from eventstore.Position, visit func(FoundEvent) error) error {
 	end, err := readableEnd(s)
 	if err != nil {
@@ -69,8 +69,8 @@ func findEventsIn(ctx context.Context, s *segment, seed uint32, from eventstore.
 	}
 }
 
-// linkedFrames yields the frame that the cursor stands at, whatever it links to, and those that follow it, up to the first
-// that cannot be read.
+// linkedFrames yields the frame at the cursor, whatever it links to, and those that follow it, up to the first that cannot be
+// read.
 func (c *cursor) linkedFrames() func(yield func(frame) bool) {
 	return func(yield func(frame) bool) {
 		first, err := c.segment.readFrameAt(c.pos, c.end, c.seed)
@@ -87,10 +87,10 @@ func (c *cursor) linkedFrames() func(yield func(frame) bool) {
 	}
 }
 
-// findFrame returns where the next valid frame of s begins, from a position on, and end when there is none. A frame names its
-// position, so that few places have to be tried.
+// findFrame returns where the next valid frame of s begins, from a position on, or end if there is none. A frame holds its
+// position, so few offsets have to be tried.
 func findFrame(s *segment, from, end eventstore.Position, seed uint32) (eventstore.Position, error) {
-	const fixed = 24 // bytes of a frame up to its position, which is the last of them
+	const fixed = 24 // const fixed = 24 // bytes of a frame up to and including its position
 	b := make([]byte, chunkSize)
 	for from < end {
 		b = b[:min(eventstore.Position(chunkSize), end-from)]
@@ -114,14 +114,14 @@ func findFrame(s *segment, from, end eventstore.Position, seed uint32) (eventsto
 	return end, nil
 }
 
-// listBases returns the bases of the segments that are there or whose index is, in order.
+// listBases returns, in order, the bases of the segments whose file or index exists.
 func listBases(fs FS) ([]eventstore.Position, error) {
 	names, err := fs.Names()
 	return basesIn(names), err
 }
 
-// basesIn returns the bases of the segments, in order, that the names of a folder's files show: an index shows that its segment
-// was there.
+// basesIn returns, in order, the bases of the segments that the file names of a folder show: an index shows that its segment
+// existed.
 func basesIn(names []string) (bases []eventstore.Position) {
 	for _, n := range names {
 		if stem, isIndex := strings.CutSuffix(n, ".idx"); isIndex {
@@ -135,9 +135,9 @@ func basesIn(names []string) (bases []eventstore.Position) {
 	return slices.Compact(bases)
 }
 
-// MendHeaders returns a view of the log's folder in which every damaged header of a segment is as it was written, and the
-// names of those segments. A header says nothing that other files do not: the log's UUID stands in each, the base in the
-// name. Nothing is written. Where the UUID cannot be found for certain, the headers stay as they are.
+// MendHeaders returns a view of the log's folder in which every damaged segment header is restored, and the names of those
+// segments. A header can be restored from other files: the log's UUID is in every header, the base is in the file name. It
+// writes nothing. If the UUID cannot be found for certain, the headers stay unchanged.
 func MendHeaders(fs FS) (FS, []string, error) {
 	bases, err := listBases(fs)
 	if err != nil {
@@ -157,7 +157,7 @@ func MendHeaders(fs FS) (FS, []string, error) {
 	return m, names, nil
 }
 
-// mendedFS is a folder in which some files begin with other bytes.
+// mendedFS is a folder in which some files have another header.
 type mendedFS struct {
 	FS
 	headers map[string][]byte // by the name of the file
@@ -176,7 +176,7 @@ type mendedFile struct {
 	header []byte
 }
 
-// ReadAt reads the file with the mended header over its beginning.
+// ReadAt reads the file with the restored header over its beginning.
 func (f mendedFile) ReadAt(b []byte, at int64) (int, error) {
 	n, err := f.File.ReadAt(b, at)
 	if at < int64(len(f.header)) {
@@ -191,7 +191,7 @@ type damagedSegment struct {
 	size int64
 }
 
-// readHeaders reads the headers of all segments. It returns the UUID of the log, by the first header that has it, and the
+// readHeaders reads the headers of all segments. It returns the UUID of the log, from the first header that has it, and the
 // segments whose header is damaged.
 func (m mendedFS) readHeaders(bases []eventstore.Position) (logID uuid.UUID, damaged []damagedSegment, err error) {
 	for _, base := range bases {
@@ -216,8 +216,8 @@ func (m mendedFS) readHeaders(bases []eventstore.Position) (logID uuid.UUID, dam
 	return logID, damaged, nil
 }
 
-// examineHeader returns the segment when its header is damaged, and the log's UUID where it is certain: of a whole header, or
-// where the first mark proves the one in a damaged header.
+// examineHeader returns the segment if its header is damaged, and the log's UUID if it is certain: from a whole header, or
+// from a damaged one whose UUID the first mark proves.
 func examineHeader(f File, base eventstore.Position) (damaged *damagedSegment, logID uuid.UUID, err error) {
 	b := make([]byte, segmentHeaderSize+durableMarkSize)
 	n, err := f.ReadAt(b, 0)
@@ -229,7 +229,7 @@ func examineHeader(f File, base eventstore.Position) (damaged *damagedSegment, l
 		return nil, h.logID, nil
 	}
 	if errors.Is(err, errUnknownVersion) {
-		return nil, uuid.Nil, nil // it is whole, and WalkLog says what it is
+		return nil, uuid.Nil, nil // return nil, uuid.Nil, nil // it is whole; WalkLog reports what it is
 	}
 	logID = uuid.UUID(b[16:32])
 	if f, _, _ := parseFrame(b[segmentHeaderSize:], base+segmentHeaderSize, newCRCSeed(logID)); f == nil {
@@ -240,7 +240,7 @@ func examineHeader(f File, base eventstore.Position) (damaged *damagedSegment, l
 	return &damagedSegment{base, int64(end - base)}, logID, err
 }
 
-// FindLogID returns the UUID of the log by the first header of a segment that has it, uuid.Nil when none has.
+// FindLogID returns the UUID of the log from the first header that has it, or uuid.Nil.
 func FindLogID(fs FS) (uuid.UUID, error) {
 	bases, err := listBases(fs)
 	if err != nil {

@@ -11,16 +11,16 @@ import (
 	"lieudit/eventstore/disk/osfile"
 )
 
-// FS is the folder of a journal. Names hold no slash. The journal relies on two promises only: the bytes of a file at its
-// last successful Sync survive a power cut, and so does a name from the next successful SyncDir on.
+// FS is the folder of a journal. Names hold no slash. The journal relies on two promises only: after a successful Sync the
+// bytes of a file survive a power cut, and so does a name after a successful SyncDir.
 type FS interface {
-	// Open opens a file for reading and writing. With create it makes the file, or empties the one that is there.
+	// Open opens a file for reading and writing. With create it makes the file, or empties an existing one.
 	Open(name string, create bool) (File, error)
 	// Names returns the names of all files, in any order.
 	Names() ([]string, error)
 	// Rename gives a file, which may be open, another name. A file that had that name is replaced.
 	Rename(from, to string) error
-	// IsSame reports whether a name is still that of an open file.
+	// IsSame reports whether a name still refers to an open file.
 	IsSame(name string, f File) (bool, error)
 	// Remove removes a file.
 	Remove(name string) error
@@ -33,10 +33,10 @@ type File interface {
 	io.ReaderAt
 	io.WriterAt
 	io.Closer
-	// Sync returns when the file's bytes are on disk. After an error nothing is known of what was written since the last
-	// successful Sync.
+	// Sync returns when the file's bytes are on disk. After an error the state of everything written since the last
+	// successful Sync is unknown.
 	Sync() error
-	// Reserve takes the room for size bytes, or fails at once where there is none.
+	// Reserve allocates size bytes, or fails at once if there is no room.
 	Reserve(size int64) error
 }
 
@@ -108,17 +108,17 @@ type osFile struct{ *os.File }
 func (f osFile) Sync() error              { return datasync(f.File) }
 func (f osFile) Reserve(size int64) error { return reserve(f.File, size) }
 
-// revocableFS is a folder whose names can no longer be changed once it is revoked. Files that are open can still be written.
+// revocableFS is a folder whose names can no longer be changed once it is revoked. Open files can still be written.
 type revocableFS struct {
 	FS
-	mu        sync.Mutex // held while names change
+	mu        sync.Mutex // mu        sync.Mutex // held while names change
 	isRevoked bool
 }
 
-// errRevoked: the folder may be another's by now, so no name in it is changed.
+// errRevoked: the folder may belong to another process by now, so no name in it is changed.
 var errRevoked = errors.New("the folder is no longer this log's")
 
-// revoke waits for a change that is being made, and refuses all later ones.
+// revoke waits for a change in progress and refuses all later ones.
 func (d *revocableFS) revoke() {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -7,7 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// datasync does not sync the file's times, which saves a metadata write a group.
+// datasync does not sync the file's times, which saves one metadata write per group.
 func datasync(f *os.File) error {
 	err := retryOnEINTR(func() error { return unix.Fdatasync(int(f.Fd())) })
 	return os.NewSyscallError("fdatasync", err)
@@ -24,7 +24,7 @@ func retryOnEINTR(call func() error) error {
 func reserve(f *os.File, size int64) error {
 	err := retryOnEINTR(func() error { return unix.Fallocate(int(f.Fd()), 0, 0, size) })
 	if errors.Is(err, unix.EOPNOTSUPP) {
-		return nil // the zeros written next take the room
+		return nil // return nil // writing the zeros allocates the room
 	}
 	return os.NewSyscallError("fallocate", err)
 }

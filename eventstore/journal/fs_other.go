@@ -6,5 +6,5 @@ import "os"
 
 func datasync(f *os.File) error { return f.Sync() }
 
-// reserve does nothing here: the zeros that are written next take the room.
+// reserve does nothing here: writing the zeros allocates the room.
 func reserve(*os.File, int64) error { return nil }

@@ -17,16 +17,16 @@ import (
 	"lieudit/eventstore"
 )
 
-// noSegment is the base of no segment.
+// noSegment is a base that no segment has.
 const noSegment = ^eventstore.Position(0)
 
-// streamIndex holds the head of every stream and, for the active segment, where the events of each stream are. A full
-// segment has an index of its own (segmentIndex), whose entry for a stream names the segment before that holds events of
-// it. So all events of a stream are found by going back from its head.
+// streamIndex holds the head of every stream and, for the active segment, the offsets of each stream's events. A full segment
+// has an index of its own (segmentIndex), whose entry for a stream names the previous segment with events of it. So all
+// events of a stream are found by walking back from its head.
 //
-// What grows with the number of streams holds no pointers, so the garbage collector does not walk millions of entries.
+// Nothing that grows with the number of streams holds pointers, so the garbage collector does not scan millions of entries.
 //
-// One goroutine changes an index: recovery, and then the writer. It reads without the lock, and locks mu to change what
+// Only one goroutine changes an index: recovery, then the writer. It reads without the lock, and locks mu to change what
 // readers use.
 type streamIndex struct {
 	mu         sync.RWMutex
@@ -44,10 +44,10 @@ const headsPerChunk = 4096
 
 // streamHead is what is kept in memory for every stream.
 type streamHead struct {
-	// The revision given out last, maybe not durable yet. Only the writer reads and writes it.
+	// The latest revision assigned, perhaps not durable yet. Only the writer reads and writes it.
 	revision eventstore.Revision
-	// The base of the last segment that holds durable events of the stream and, if that is the active one, the index of
-	// the stream's run in activeRuns.
+	// The base of the last segment that holds durable events of the stream and, if that is the active one, the index of the
+	// stream's run in activeRuns.
 	segmentBase eventstore.Position
 	runIndex    uint32
 }
@@ -60,13 +60,13 @@ type streamRun struct {
 	offsets       []uint32            // of the events, from the segment's beginning
 }
 
-// newStreamIndex makes an index without streams. activeBase has to be set before events are added.
+// newStreamIndex makes an index without streams. Set activeBase before adding events.
 func newStreamIndex() *streamIndex { return &streamIndex{slots: map[streamKey]slot{}} }
 
 // head is the head of a stream. Heads are kept in chunks, so that growing never copies them.
 func (x *streamIndex) head(s slot) *streamHead { return &x.heads[s/headsPerChunk][s%headsPerChunk] }
 
-// currentRevision is the revision given out last to a stream. Only the writer calls it.
+// currentRevision is the latest revision assigned in a stream. Only the writer calls it.
 func (x *streamIndex) currentRevision(s slot, known bool) eventstore.Revision {
 	if !known {
 		return eventstore.NoStream
@@ -74,7 +74,7 @@ func (x *streamIndex) currentRevision(s slot, known bool) eventstore.Revision {
 	return x.head(s).revision
 }
 
-// slotFor returns the slot of a stream and gives it one if it has none. Only the writer and recovery call it.
+// slotFor returns the slot of a stream and assigns one if necessary. Only the writer and recovery call it.
 func (x *streamIndex) slotFor(key streamKey) slot {
 	if s, ok := x.slots[key]; ok {
 		return s
@@ -90,7 +90,7 @@ func (x *streamIndex) slotFor(key streamKey) slot {
 	return s
 }
 
-// addEvents adds durable events of the active segment. They follow each other in their stream, from revision first on.
+// addEvents adds durable events of the active segment. They have consecutive revisions from first on.
 func (x *streamIndex) addEvents(key streamKey, s slot, first eventstore.Revision, offsets []uint32) {
 	h := x.head(s)
 	if h.segmentBase != x.activeBase {
@@ -101,7 +101,7 @@ func (x *streamIndex) addEvents(key streamKey, s slot, first eventstore.Revision
 	r.offsets = append(r.offsets, offsets...)
 }
 
-// addGroup adds the appends of a group and calls publish, which shows readers the log with them, in one step.
+// addGroup adds the appends of a group and calls publish, which shows them to readers, in one step.
 func (x *streamIndex) addGroup(g *group, publish func()) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -141,8 +141,8 @@ func (x *streamIndex) loadSegmentIndex(base eventstore.Position, b []byte) error
 	return nil
 }
 
-// rollSegment passes the runs of the active segment to seal, which stores them as that segment's own index, and begins with
-// the next segment, in one step: a reader finds a stream in one of the two indexes at every moment.
+// rollSegment passes the runs of the active segment to seal, which stores them as that segment's own index, and starts the
+// next segment, in one step: a reader always finds a stream in one of the two indexes.
 func (x *streamIndex) rollSegment(base eventstore.Position, seal func([]streamRun)) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -150,8 +150,8 @@ func (x *streamIndex) rollSegment(base eventstore.Position, seal func([]streamRu
 	x.activeRuns, x.activeBase = nil, base
 }
 
-// lastExtent returns where the newest durable events of a stream are. When they are not in the active segment it sets only
-// the base. It calls capture with the index locked, so that capture sees the view that belongs to the extent.
+// lastExtent returns where the newest durable events of a stream are. If they are not in the active segment, it sets only the
+// base. It calls capture with the index locked, so that capture sees the view that belongs to the extent.
 func (x *streamIndex) lastExtent(key streamKey, capture func()) (e extent, active bool) {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
@@ -172,7 +172,7 @@ func (r *streamRun) extent(base eventstore.Position) extent {
 }
 
 // extent is where the events of one stream are in one segment. Their offsets are in memory or in the segment's index file.
-// base is noSegment when the stream has no (more) events, and prevSegment is when no segment before holds any.
+// base is noSegment if the stream has no (more) events; prevSegment is noSegment if no earlier segment holds any.
 type extent struct {
 	base, prevSegment eventstore.Position
 	firstRevision     eventstore.Revision
@@ -198,8 +198,8 @@ func (e extent) readOffsets(lo, hi int) ([]uint32, error) {
 	return out, nil
 }
 
-// streamKey stands for a stream's name where one entry a stream is kept: the first half of its SHA-256. Two names that
-// share it are not to be expected.
+// streamKey stands for a stream's name where there is one entry per stream: the first half of its SHA-256. A collision is not
+// expected.
 type streamKey [16]byte
 
 // newStreamKey computes the key of a name.
@@ -208,8 +208,8 @@ func newStreamKey(stream string) streamKey {
 	return streamKey(sum[:16])
 }
 
-// streamKeyCache keeps the keys of streams that are written often, which saves their SHA-256. It is safe for concurrent
-// use; a stream that falls on another's place replaces it.
+// streamKeyCache keeps the keys of streams that are written often, to save their SHA-256. It is safe for concurrent use; a
+// stream that hashes to an occupied entry replaces it.
 type streamKeyCache struct {
 	seed    maphash.Seed
 	entries [4096]atomic.Pointer[cachedStreamKey]
@@ -231,8 +231,8 @@ func (k *streamKeyCache) keyFor(stream string) streamKey {
 	return e.key
 }
 
-// The format of the index of a full segment, a file next to it. It is made again from the segment when it is missing or
-// damaged. Header of 72 bytes:
+// The format of the index of a full segment, a file next to it. It is rebuilt from the segment if it is missing or damaged.
+// Header of 72 bytes:
 //
 //	 0  magic    8  "LIEUDITX"
 //	 8  version  4  1
@@ -266,7 +266,7 @@ type segmentIndex struct {
 	// In memory:
 	runs  []streamRun
 	once  sync.Once
-	byKey map[streamKey]int // indexes into runs, made at the first look-up
+	byKey map[streamKey]int // byKey map[streamKey]int // indexes into runs, made at the first lookup
 
 	// In the file, nil until it is written:
 	file         File
@@ -277,8 +277,8 @@ type segmentIndex struct {
 // seal stores the runs of a full segment as its index.
 func (s *segment) seal(runs []streamRun) { s.index.Store(&segmentIndex{runs: runs}) }
 
-// findExtent returns the extent of a stream in segment s. It is a *CorruptError when the index does not hold the stream,
-// since another entry said that it does.
+// findExtent returns the extent of a stream in segment s. It is a *CorruptError if the index does not hold the stream, since
+// another entry names this segment.
 func (x *segmentIndex) findExtent(s *segment, key streamKey) (extent, error) {
 	if x.file == nil {
 		return x.findExtentInMemory(s, key)
@@ -395,7 +395,8 @@ func openSegmentIndex(fs FS, s *segment, logID uuid.UUID) (File, []byte, error) 
 	return f, b, nil
 }
 
-// readIndexBytes reads an index file and checks that it is whole and of segment s; errIndexMismatch when it is not.
+// readIndexBytes reads an index file and checks that it is whole and belongs to segment s; otherwise it fails with
+// errIndexMismatch.
 func readIndexBytes(f File, s *segment, logID uuid.UUID) ([]byte, error) {
 	b := make([]byte, indexHeaderSize)
 	if _, err := f.ReadAt(b, 0); err != nil {

@@ -1,6 +1,6 @@
 // Package journal is the embedded event log: an eventstore.Store in one folder, written by one process. An append returns
-// when its bytes are on disk, and a reader sees an event only then. No crash, power cut, full disk or failing fsync takes
-// an acknowledged event back. Every event that is read is checked against its CRC before anyone sees it.
+// when its bytes are on disk, and readers see an event only then. No crash, power cut, full disk or failing fsync takes back
+// an acknowledged event. Every event is checked against its CRC before it is returned.
 //
 // One append on its way to the disk and to the readers:
 //
@@ -11,18 +11,18 @@
 //	                           get a place in a                then the callers get
 //	                           group                           their answers
 //
-// The segmentManager makes the next segment ahead of the writer and writes the index of each full one. The recovery reads
-// the folder when the journal opens.
+// The segmentManager makes the next segment ahead of the writer and writes the index of each full one. The recovery reads the
+// folder when the journal opens.
 //
-// The words of this package; format.go has the bytes:
+// The terms of this package; format.go has the bytes:
 //
 //   - A segment is one file of the log, with a fixed size. The active segment is the last one, which the writer fills. The
 //     spare is the next segment, made before it is needed.
-//   - A frame is one event, or one mark, as it stands in a segment. A mark is a frame that says up to which position the
+//   - A frame is one event, or one mark, as stored in a segment. A mark is a frame that declares up to which position the
 //     log was on disk when it was written.
-//   - A group is the appends that one fsync makes durable.
+//   - A group is the set of appends that one fsync makes durable.
 //   - A view is the part of the log that readers may see. It always ends behind a whole durable group.
-//   - A torn tail is what a crash left half written behind the last durable group. It is cut off and is not damage.
+//   - A torn tail is what a crash left half written behind the last durable group. It is cut off; it is not damage.
 package journal
 
 import (
@@ -57,19 +57,19 @@ const (
 
 // Options are the settings of a journal. The zero value is what a service wants.
 type Options struct {
-	// Clock gives the time of new events. Nil means that of a clock.Clock of this machine, which does not jump. If it goes back by
-	// up to clock.MaxJump, new events get the time of the last event instead, so that times do not fall along the log. They fall
-	// once if the last event has a time that is further ahead: an earlier program stamped it by a clock that was wrong.
+	// Clock gives the time of new events. Nil means a clock.Clock of this machine, which does not jump. If it goes back by up
+	// to clock.MaxJump, new events get the time of the last event instead, so that times do not fall along the log. They fall
+	// once if the last event is further ahead than that: an earlier program stamped it with a wrong clock.
 	Clock func() time.Time
-	// Logger gets one line an incident. Nil means slog.Default().
+	// Logger gets one line per incident. Nil means slog.Default().
 	Logger *slog.Logger
 	// SegmentSize is the size of new segments in bytes, from 4 KiB to 4 GiB - 1: offsets in a segment are 32 bits wide. 0
-	// means DefaultSegmentSize. Segments that are there keep their size. An append that does not fit a new segment is
-	// ErrTooLarge.
+	// means DefaultSegmentSize. Existing segments keep their size. An append that does not fit a new segment is ErrTooLarge.
 	SegmentSize int64
-	// ObserveSync, where set, is told how long each fdatasync of appended events took. Two goroutines call it, never at once.
+	// ObserveSync, if set, receives how long each fdatasync of appended events took. Two goroutines call it, never at the
+	// same time.
 	ObserveSync func(time.Duration)
-	// FS holds the files; fault tests replace it. Nil means the folder given to Open. That folder holds the lock in any case.
+	// FS holds the files; fault tests replace it. Nil means the folder given to Open, which holds the lock in any case.
 	FS FS
 }
 
@@ -102,11 +102,11 @@ type Journal struct {
 
 	writer         *writer
 	index          *streamIndex
-	views          viewNotifier // the latest view
+	views          viewNotifier // views          viewNotifier // the latest view
 	queue          *appendQueue // from the callers of Append to the writer
 	segmentManager *segmentManager
 	streamKeys     streamKeyCache
-	requestPool    sync.Pool // *appendRequest, to use again
+	requestPool    sync.Pool // requestPool    sync.Pool // *appendRequest, for reuse
 
 	failure    atomic.Pointer[error] // why the writer stopped
 	closing    chan struct{}
@@ -117,9 +117,9 @@ type Journal struct {
 
 var _ eventstore.Store = (*Journal)(nil)
 
-// Open opens the log in dir, or makes one. When another journal has the folder it fails with a *dirlock.HeldError, when
-// the log is damaged where it had been durable with a *eventstore.CorruptError. What a crash left half written is cut off
-// and logged.
+// Open opens the log in dir, or makes one. It fails with a *dirlock.HeldError if another journal holds the folder, and with a
+// *eventstore.CorruptError if the log is damaged where it had been durable. Whatever a crash left half written is cut off and
+// logged.
 func Open(dir string, o Options) (*Journal, error) {
 	o = o.withDefaults(dir)
 	if o.SegmentSize < minSegmentSize || o.SegmentSize > math.MaxUint32 {
@@ -139,8 +139,8 @@ func Open(dir string, o Options) (*Journal, error) {
 	return j, nil
 }
 
-// Exists reports whether a folder holds a log, or what damage has left of one: the file of a segment or of an index. A folder
-// that is missing holds none.
+// Exists reports whether a folder holds a log, or what damage has left of one: a segment file or an index file. A missing
+// folder holds no log.
 func Exists(dir string) (bool, error) {
 	names, err := Dir(dir).Names()
 	if errors.Is(err, fs.ErrNotExist) {
@@ -152,7 +152,7 @@ func Exists(dir string) (bool, error) {
 	}), err
 }
 
-// openLog recovers the log and starts the goroutines. After an error no file of the log is open.
+// openLog recovers the log and starts the goroutines. After an error all files of the log are closed.
 func (j *Journal) openLog() error {
 	r := &recovery{options: j.options, recent: newRecentAppends(), index: newStreamIndex()}
 	last, err := r.recoverLog()
@@ -167,7 +167,7 @@ func (j *Journal) openLog() error {
 	j.views.view = view{segments: r.segments, end: r.tailReplay.wholeEnd, lastCheckpoint: last}
 	j.queue = newAppendQueue()
 	j.segmentManager = newSegmentManager(j.options, j.logID, active.nextBase())
-	// Full segments whose index file was missing or damaged got their index in memory: its file is written again.
+	// Full segments whose index file was missing or damaged have their index in memory: write its file again.
 	for _, s := range r.segments[:len(r.segments)-1] {
 		if s.index.Load().file == nil {
 			j.segmentManager.requestIndex(s)
@@ -182,11 +182,11 @@ func (j *Journal) openLog() error {
 	return nil
 }
 
-// watchInterval is how long a lost file may go unnoticed, and appends be answered that are lost with it.
+// watchInterval is how long a lost file may go unnoticed, while appends that are lost with it are acknowledged.
 const watchInterval = time.Second
 
-// watchFiles stops writing when the lock or a segment is lost. It reads the clock, too, which sees a jump only while somebody reads it
-// now and then. It ends when the journal closes.
+// watchFiles stops writing when the lock or a segment is lost. It also reads the clock, which notices a jump only if it is
+// read regularly. It ends when the journal closes.
 func (j *Journal) watchFiles() {
 	ticker := time.NewTicker(watchInterval)
 	defer ticker.Stop()
@@ -205,11 +205,11 @@ func (j *Journal) watchFiles() {
 	}
 }
 
-// errSegmentLost: the file that is written is not the segment under its name any more.
+// errSegmentLost: the file being written is no longer the segment under its name.
 var errSegmentLost = errors.New("was moved, removed or replaced while in use")
 
-// checkFiles fails when the folder is not locked any more, or a segment is lost: what is written then is gone with the process. Another
-// error says that this cannot be told.
+// checkFiles fails if the folder is no longer locked or a segment is lost: whatever is written then is gone with the process.
+// Any other error means that the check itself failed.
 func (j *Journal) checkFiles() error {
 	if err := j.lock.CheckHeld(); err != nil {
 		return err
@@ -241,9 +241,9 @@ func (j *Journal) LastCheckpoint() eventstore.Checkpoint { return j.views.load()
 // TimeAtOpen is the time of the last event that the log had when it was opened, zero for an empty log.
 func (j *Journal) TimeAtOpen() time.Time { return j.opened }
 
-// Health is nil while appends are expected to work. Otherwise it is ErrClosed, or ErrUnavailable with the cause: a write
-// failed or a file is gone, which is for good until the journal is opened again, or the next segment could not be made, which
-// ends by itself once there is room.
+// Health is nil while appends are expected to work. Otherwise it is ErrClosed, or ErrUnavailable with the cause. A failed
+// write or a lost file lasts until the journal is opened again; a segment that could not be made is retried until there is
+// room.
 func (j *Journal) Health() error {
 	if j.isClosed() {
 		return eventstore.ErrClosed
@@ -260,8 +260,8 @@ func (j *Journal) Health() error {
 	return nil
 }
 
-// stopWriting ends writing for good, of every file, and keeps the first cause. A page whose write failed may look clean, so a second
-// try would prove nothing.
+// stopWriting permanently ends writing to every file and keeps the first cause. A page whose write failed may look clean, so
+// a second try would prove nothing.
 func (j *Journal) stopWriting(cause error) error {
 	stopped := fmt.Errorf("%w: %w: %w", eventstore.ErrUnavailable, eventstore.ErrStopped, cause)
 	if j.failure.CompareAndSwap(nil, &stopped) {
@@ -271,8 +271,8 @@ func (j *Journal) stopWriting(cause error) error {
 	return *j.failure.Load()
 }
 
-// Close waits for the group that is being written. Appends behind it get ErrClosed. Close may be called again and by many
-// at once; every call returns the same.
+// Close waits for the group that is being written. Appends behind it get ErrClosed. Close may be called repeatedly and
+// concurrently; every call returns the same error.
 func (j *Journal) Close() error {
 	j.closeOnce.Do(func() {
 		close(j.closing)
@@ -311,12 +311,12 @@ func (j *Journal) checkOpen() error {
 	return nil
 }
 
-// Verify reads everything that is durable and counts the events. It checks every frame's CRC, the chain across segments,
-// the revisions of every stream, that appends are whole, and the indexes; Open checks much less. The first damage is a
-// *eventstore.CorruptError. Verify may run next to readers and appends.
+// Verify reads everything that is durable and counts the events. It checks every frame's CRC, the chain across segments, the
+// revisions of every stream, that appends are whole, and the indexes; Open checks much less. The first damage is a
+// *eventstore.CorruptError. Verify may run alongside readers and appends.
 func (j *Journal) Verify(ctx context.Context) (events int, err error) {
 	v := j.views.load()
-	// A second index is built from the events, and each segment's part of it is compared with the file.
+	// Build a second index from the events and compare each segment's part with its file.
 	x, prevCRC := newStreamIndex(), j.crcSeed
 	for i, s := range v.segments {
 		x.activeBase = s.base
@@ -344,7 +344,7 @@ func (j *Journal) Verify(ctx context.Context) (events int, err error) {
 	return events, nil
 }
 
-// verifyIndex compares the index file of a full segment, if it has one yet, with what its events give.
+// verifyIndex compares the index file of a full segment, if it exists yet, with the index built from its events.
 func (j *Journal) verifyIndex(s *segment, runs []streamRun) error {
 	if s.index.Load().file == nil {
 		return nil

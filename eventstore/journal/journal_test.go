@@ -20,7 +20,7 @@ import (
 	"lieudit/eventstore/storetest"
 )
 
-// testSegmentSize is small, since a journal that is opened again remembers the ids of its last segment.
+// testSegmentSize is small, since a reopened journal remembers the ids of its last segment.
 const testSegmentSize = 4 << 20
 
 func TestContract(t *testing.T) {

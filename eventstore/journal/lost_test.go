@@ -14,7 +14,7 @@ import (
 	"lieudit/eventstore/journal"
 )
 
-// TestALostFileStopsWriting: a log that continues writing into a file that nobody finds again would answer appends that are lost.
+// TestALostFileStopsWriting: a log that kept writing into an unreachable file would acknowledge appends that are lost.
 func TestALostFileStopsWriting(t *testing.T) {
 	t.Parallel()
 	for name, lose := range map[string]func(dir string) error{
@@ -49,7 +49,8 @@ func TestALostFileStopsWriting(t *testing.T) {
 	}
 }
 
-// TestALogThatStoppedMakesNoFiles: the folder under its name may be another's by then, with segments and indexes of the same names.
+// TestALogThatStoppedMakesNoFiles: the folder under its name may belong to another log by then, with segments and indexes of
+// the same names.
 func TestALogThatStoppedMakesNoFiles(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "log")
@@ -76,7 +77,7 @@ func TestALogThatStoppedMakesNoFiles(t *testing.T) {
 	}
 }
 
-// TestAnAppendThatALogStopsAtEndsAtOnce: nothing will ever tell what became of it before the log is opened again.
+// TestAnAppendThatALogStopsAtEndsAtOnce: its outcome stays unknown until the log is opened again.
 func TestAnAppendThatALogStopsAtEndsAtOnce(t *testing.T) {
 	t.Parallel()
 	m := newPowerLossFS(1)

@@ -25,7 +25,7 @@ func discardLogger() *slog.Logger { return slog.New(slog.NewTextHandler(io.Disca
 
 func isLongRun() bool { return os.Getenv("LIEUDIT_TEST_LONG") != "" }
 
-// A thousand power cuts on machines that have several each, at any operation of opening, writing, beginning a segment and
+// A thousand power cuts on machines that suffer several each, at any operation of opening, writing, starting a segment and
 // indexing.
 func TestPowerLossLosesNothingAcknowledgedAndRevivesNothing(t *testing.T) {
 	t.Parallel()
@@ -53,12 +53,12 @@ func TestPowerLossLosesNothingAcknowledgedAndRevivesNothing(t *testing.T) {
 	}
 }
 
-// history is all that was ever sent to a log and what is known about it.
+// history is everything ever sent to a log and what is known about it.
 type history struct {
 	mu      sync.Mutex
 	sent    map[uuid.UUID]sentEvent
-	durable map[uuid.UUID]eventstore.Position // events seen or acknowledged: they stay
-	missing map[uuid.UUID]bool                // events missing once: they stay away
+	durable map[uuid.UUID]eventstore.Position // durable map[uuid.UUID]eventstore.Position // events seen or acknowledged: they stay
+	missing map[uuid.UUID]bool                // missing map[uuid.UUID]bool                // events missing once: they never come back
 }
 
 type sentEvent struct {
@@ -148,8 +148,8 @@ func (h *history) markMissing(batch []eventstore.ProposedEvent) {
 	}
 }
 
-// checkLog reads the whole log: what was acknowledged is there, whole, once, in its place, and nothing else that is
-// not a whole append that was sent and was never missing before.
+// checkLog reads the whole log: every acknowledged event is there once, at its position, in a whole append, and nothing else
+// but whole appends that were sent and never missing before.
 func (h *history) checkLog(ctx context.Context, j *journal.Journal) error {
 	next, open, seen := map[string]eventstore.Revision{}, 0, map[uuid.UUID]bool{}
 	for s, err := range j.ReadAll(ctx, eventstore.Checkpoint{}, nil) {
@@ -192,7 +192,7 @@ func (h *history) checkLog(ctx context.Context, j *journal.Journal) error {
 	return h.checkStreams(ctx, j, next)
 }
 
-// checkEvent reports whether an event of the log is one that was sent, is known not to be missing, and stays where it was.
+// checkEvent checks that an event of the log was sent, was never missing, and keeps its position.
 func (h *history) checkEvent(e eventstore.RecordedEvent) error {
 	was, ok := h.sent[e.ID]
 	switch {
@@ -275,7 +275,7 @@ func killAfter(t *testing.T, dir string, n int) map[string]string {
 			}
 		}
 	}
-	_ = child.Wait() // it was killed: an error is right
+	_ = child.Wait() // _ = child.Wait() // it was killed: an error is expected
 	if len(acks) < n {
 		t.Fatalf("the child wrote %d appends, want %d: %s", len(acks), n, output)
 	}

@@ -15,14 +15,14 @@ import (
 
 var errPowerOff = errors.New("the power is off")
 
-// powerLossFS is a journal.FS in memory that loses power. What was synced survives; of the rest it keeps a random
-// part: single sectors of files, single names of the folder.
+// powerLossFS is a journal.FS in memory that loses power. Synced data survives; of the rest it keeps a random part: single
+// sectors of files, single names of the folder.
 type powerLossFS struct {
 	mu          sync.Mutex
 	rng         *rand.Rand
 	files       map[string]*inode
 	syncedFiles map[string]*inode
-	opsLeft     int // operations until the power goes, negative for never
+	opsLeft     int // opsLeft     int // operations until the power fails, negative for never
 	isOff       bool
 
 	capacity int64 // bytes all files together may hold, 0 for no limit
@@ -45,7 +45,7 @@ func newPowerLossFS(seed uint64) *powerLossFS {
 	}
 }
 
-// countOperation counts one operation. It fails when the power is off, or goes off with this one.
+// countOperation counts one operation. It fails if the power is off, or fails with this one.
 func (m *powerLossFS) countOperation() error {
 	if m.opsLeft == 0 {
 		m.isOff = true
@@ -204,7 +204,7 @@ func (h *openFile) WriteAt(b []byte, at int64) (int, error) {
 		err = h.fs.checkCapacity(at + int64(len(b)) - int64(len(h.inode.cached)))
 	}
 	if err != nil {
-		// A random part of it got into the cache.
+		// A random part of it reached the cache.
 		b = b[:h.fs.rng.IntN(len(b)+1)]
 		if h.fs.capacity > 0 {
 			b = b[:0]

@@ -14,7 +14,7 @@ import (
 	"lieudit/eventstore"
 )
 
-// view is what readers may see: everything that was durable at one moment. It is never changed, so a reader needs no lock.
+// view is what readers may see: everything that was durable at one moment. It never changes, so a reader needs no lock.
 type view struct {
 	segments       []*segment
 	end            eventstore.Position // where the frames of the last segment end; the others know their own end
@@ -43,7 +43,7 @@ func (v view) newCursor(i int, seed uint32) cursor {
 	return cursor{segment: s, seed: seed, pos: s.dataStart(), end: v.segmentEnd(i), prevCRC: v.crcBefore(i, seed)}
 }
 
-// findSegment returns the index of the segment that pos lies in, -1 when there is none.
+// findSegment returns the index of the segment that contains pos, or -1.
 func (v view) findSegment(pos eventstore.Position) int {
 	i := sort.Search(len(v.segments), func(i int) bool { return v.segments[i].base > pos }) - 1
 	if i < 0 || pos >= v.segments[i].nextBase() {
@@ -52,8 +52,8 @@ func (v view) findSegment(pos eventstore.Position) int {
 	return i
 }
 
-// readEventAt reads the event that c stands at, with the index of its segment. It is a *DivergedError when no event
-// begins there, and a *CorruptError when one does and is damaged.
+// readEventAt reads the event at c, with the index of its segment. It fails with a *DivergedError if no event begins there,
+// and with a *CorruptError if that event is damaged.
 func (v view) readEventAt(c eventstore.Checkpoint, seed uint32) (f frame, segmentIndex int, err error) {
 	i := v.findSegment(c.Position)
 	switch {
@@ -76,8 +76,8 @@ func newNoEventError(c eventstore.Checkpoint) error {
 	return &eventstore.DivergedError{Checkpoint: c, Reason: "no event begins there"}
 }
 
-// explainReadError finds out why no frame can be read at c, in segment i. Either the frame is damaged, which is cause, or
-// frames before it are, or no frame begins there.
+// explainReadError finds out why no frame can be read at c, in segment i: the frame is damaged, which is cause; earlier
+// frames are; or no frame begins there.
 func (v view) explainReadError(c eventstore.Checkpoint, i int, seed uint32, cause error) error {
 	var corrupt *eventstore.CorruptError
 	if !errors.As(cause, &corrupt) {
@@ -99,7 +99,7 @@ func (v view) explainReadError(c eventstore.Checkpoint, i int, seed uint32, caus
 type viewNotifier struct {
 	mu      sync.Mutex
 	view    view
-	changed chan struct{} // made by the first who waits
+	changed chan struct{} // changed chan struct{} // made by the first waiter
 }
 
 func (n *viewNotifier) load() view {
@@ -129,7 +129,7 @@ func (n *viewNotifier) publish(v view) {
 	}
 }
 
-// waitForChange returns nil when changed is closed, or why it does not wait any longer.
+// waitForChange returns nil when changed is closed, or why it stopped waiting.
 func (j *Journal) waitForChange(ctx context.Context, changed <-chan struct{}) error {
 	select {
 	case <-changed:
@@ -141,8 +141,8 @@ func (j *Journal) waitForChange(ctx context.Context, changed <-chan struct{}) er
 	}
 }
 
-// Wait returns the position of the last durable event as soon as that is after the given one. It ends early with the
-// context's error or ErrClosed.
+// Wait returns the position of the last durable event as soon as it is greater than after. It ends early with the context's
+// error or ErrClosed.
 func (j *Journal) Wait(ctx context.Context, after eventstore.Position) (eventstore.Position, error) {
 	for {
 		v, changed := j.views.watch()
@@ -159,7 +159,7 @@ func (j *Journal) Wait(ctx context.Context, after eventstore.Position) (eventsto
 }
 
 // logReader reads all durable events of the log in the order of their positions: signalReader filters them for ReadAll and
-// Subscribe, scan yields them as they are. It keeps its place, so that it can continue with a later view.
+// Subscribe, scan yields them unfiltered. It remembers its position, so that it can continue with a later view.
 type logReader struct {
 	j            *Journal
 	ctx          context.Context
@@ -173,7 +173,7 @@ func (j *Journal) newLogReader(ctx context.Context) logReader {
 	return logReader{j: j, ctx: ctx, streamNames: interner{}, typeNames: interner{}}
 }
 
-// errReaderDone ends a read whose caller wants no more.
+// errReaderDone ends a read whose caller has stopped.
 var errReaderDone = errors.New("the caller wants no more")
 
 // checkRunning is nil unless the journal is closed or the caller's context has ended.
@@ -184,18 +184,18 @@ func (r *logReader) checkRunning() error {
 	return r.ctx.Err()
 }
 
-// seekSegment places the reader before the first event of segment i.
+// seekSegment moves the reader before the first event of segment i.
 func (r *logReader) seekSegment(v view, i int) {
 	r.segmentIndex, r.cursor = i, v.newCursor(i, r.j.crcSeed)
 }
 
-// seekEvent places the reader before the event f of segment i.
+// seekEvent moves the reader before the event f of segment i.
 func (r *logReader) seekEvent(v view, i int, f frame) {
 	r.seekSegment(v, i)
 	r.cursor.pos, r.cursor.prevCRC = f.position(), f.prevCRC()
 }
 
-// forEachEvent calls onEvent for every event from the reader's place to the end of v.
+// forEachEvent calls onEvent for every event from the reader's position to the end of v.
 func (r *logReader) forEachEvent(v view, onEvent func(frame) error) error {
 	for {
 		r.cursor.end = v.segmentEnd(r.segmentIndex)
@@ -211,7 +211,7 @@ func (r *logReader) forEachEvent(v view, onEvent func(frame) error) error {
 	}
 }
 
-// eventsBetweenChecks is how many frames a reader reads before it checks again whether it is still wanted.
+// eventsBetweenChecks is how many frames a reader reads before it checks again that its caller is still there.
 const eventsBetweenChecks = 64
 
 // forEachEventInSegment calls onEvent for every event from the cursor to its end.
@@ -280,7 +280,7 @@ type signalReader struct {
 
 	checkpoint   eventstore.Checkpoint // of the last event read
 	skippedBytes int                   // of unwanted events since the last signal
-	owesCaughtUp bool                  // an event was yielded since the last CaughtUp, or there was none yet
+	owesCaughtUp bool                  // owesCaughtUp bool                  // an event was yielded since the last CaughtUp, or no CaughtUp was yielded yet
 }
 
 func (j *Journal) newSignalReader(ctx context.Context, after eventstore.Checkpoint, filter eventstore.Filter, yield func(eventstore.Signal, error) bool) (*signalReader, error) {
@@ -292,7 +292,7 @@ func (j *Journal) newSignalReader(ctx context.Context, after eventstore.Checkpoi
 	return r, r.seekAfter(j.views.load(), after)
 }
 
-// seekAfter places the reader behind a checkpoint, which must stand in this log.
+// seekAfter moves the reader behind a checkpoint, which must be on this log.
 func (r *signalReader) seekAfter(v view, after eventstore.Checkpoint) error {
 	if after.Log != uuid.Nil && after.Log != r.j.logID {
 		return &eventstore.DivergedError{Checkpoint: after, Reason: "it is of log " + after.Log.String(), IsOtherLog: true}
@@ -313,8 +313,8 @@ func (r *signalReader) seekAfter(v view, after eventstore.Checkpoint) error {
 	return err
 }
 
-// readUpTo yields a signal for each wanted event that v shows, a CheckpointReached if unwanted events follow the last of
-// them, and then CaughtUp if it is owed.
+// readUpTo yields a signal for each wanted event in v, a CheckpointReached if unwanted events follow the last of them, and
+// then CaughtUp if it is owed.
 func (r *signalReader) readUpTo(v view) error {
 	if err := r.forEachEvent(v, r.handleEvent); err != nil {
 		return err
@@ -357,10 +357,10 @@ func (r *signalReader) yieldSignal(s eventstore.Signal) error {
 	return nil
 }
 
-// Scan yields the events of every stream, also those whose name begins with "$". Forward it yields the events from a
-// position on that are durable when it is called, in the order of their positions. Backward it yields those before the
-// position, last first. The position may be 0, that of an event or beyond the last; any other is a *DivergedError.
-// Backward, a segment is read forward to find where its events are; only the last event of all is found without that.
+// Scan yields the events of every stream, including those whose name begins with "$". Forward, it yields the events from a
+// position on that are durable when it is called, in the order of their positions. Backward, it yields those before the
+// position, last first. The position may be 0, that of an event or beyond the last; any other is a *DivergedError. Backward,
+// a segment is read forward to find its events; only the last event of all is found without that.
 func (j *Journal) Scan(ctx context.Context, from eventstore.Position, dir eventstore.Direction) iter.Seq2[eventstore.RecordedEvent, error] {
 	return func(yield func(eventstore.RecordedEvent, error) bool) {
 		s := &scan{logReader: j.newLogReader(ctx), view: j.views.load(), yield: yield}
@@ -377,7 +377,7 @@ type scan struct {
 	yield func(eventstore.RecordedEvent, error) bool
 }
 
-// scanEvents yields the events from a position on, or those before it. It checks first that the position is one that Scan allows.
+// scanEvents yields the events from a position on, or those before it. It first checks that Scan allows the position.
 func (s *scan) scanEvents(from eventstore.Position, dir eventstore.Direction) error {
 	last := s.view.lastCheckpoint.Position
 	if err := s.checkRunning(); err != nil || last == 0 || from > last && dir == eventstore.Forward {
@@ -404,7 +404,7 @@ func (s *scan) scanEvents(from eventstore.Position, dir eventstore.Direction) er
 }
 
 // yieldBackward yields the events before a position, last first. Frames can only be found forward, so it collects the
-// positions of a segment's events before it yields them.
+// positions of a segment's events first.
 func (s *scan) yieldBackward(before eventstore.Position) error {
 	for i := s.view.findSegment(before - 1); before > 0 && i >= 0; i-- {
 		s.seekSegment(s.view, i)
@@ -424,7 +424,7 @@ func (s *scan) yieldBackward(before eventstore.Position) error {
 	return nil
 }
 
-// yieldEventAt yields the event at pos, which begins a frame of that segment.
+// yieldEventAt yields the event whose frame begins at pos in that segment.
 func (s *scan) yieldEventAt(segmentIndex int, pos eventstore.Position) error {
 	if err := s.checkRunning(); err != nil {
 		return err
@@ -443,10 +443,10 @@ func (s *scan) yieldEvent(f frame) error {
 	return nil
 }
 
-// interner keeps one string for each name that a reader meets again and again.
+// interner keeps one string for each name that a reader meets repeatedly.
 type interner map[string]string
 
-// maxInterned bounds the memory of a reader that meets ever new names.
+// maxInterned bounds the memory of a reader that keeps meeting new names.
 const maxInterned = 1 << 16
 
 func (n interner) intern(b []byte) string {

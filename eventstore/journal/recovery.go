@@ -18,8 +18,8 @@ import (
 //	                 or createLog                      each full one by      the last one
 //	                                                   its index, or replay  by replay
 //
-// After it every byte that counts as written is on disk, every byte behind them is zero, and every append is there whole
-// or not at all.
+// Afterwards every byte that counts as written is on disk, every byte behind them is zero, and every append is complete or
+// absent.
 type recovery struct {
 	options  Options
 	segments []*segment
@@ -32,7 +32,7 @@ type recovery struct {
 	lastTime   int64   // of the last event, in microseconds
 }
 
-// recoverLog opens every segment, the last of which is the one to write on, and returns the checkpoint of the last event.
+// recoverLog opens every segment, the last one for writing, and returns the checkpoint of the last event.
 func (r *recovery) recoverLog() (eventstore.Checkpoint, error) {
 	bases, err := r.listSegments()
 	if err == nil && len(bases) == 0 {
@@ -55,8 +55,8 @@ func (r *recovery) recoverLog() (eventstore.Checkpoint, error) {
 	return r.readLastEvent()
 }
 
-// readLastEvent reads the last event of the log again, for its checkpoint and its time. When the last segment holds no event,
-// the index of the segment before names it. In an empty log the checkpoint names no event.
+// readLastEvent rereads the last event of the log for its checkpoint and its time. If the last segment holds no event, the
+// index of the segment before names it. In an empty log the checkpoint names no event.
 func (r *recovery) readLastEvent() (eventstore.Checkpoint, error) {
 	last := r.tailReplay.lastPosition
 	if last == 0 && len(r.segments) > 1 {
@@ -78,7 +78,7 @@ func (r *recovery) readLastEvent() (eventstore.Checkpoint, error) {
 }
 
 // listSegments returns the bases of the segments, in order, and removes unfinished files. An index without its segment shows
-// that the segment was lost, since an index is made only when the segment is full.
+// that the segment was lost, since an index is made only when its segment is full.
 func (r *recovery) listSegments() (bases []eventstore.Position, err error) {
 	names, err := r.options.FS.Names()
 	if err != nil {
@@ -143,8 +143,8 @@ func (r *recovery) openSegments(bases []eventstore.Position) error {
 // spares behind it that no append has reached.
 const maxUnsyncedSegments = 4
 
-// syncLastSegments puts on disk what a killed process wrote and did not sync. Without it recovery would count bytes as
-// written that a power cut can still take.
+// syncLastSegments puts on disk what a killed process wrote and did not sync. Otherwise recovery would count bytes as written
+// that a power cut can still take.
 func (r *recovery) syncLastSegments() error {
 	for _, s := range r.segments[max(0, len(r.segments)-maxUnsyncedSegments):] {
 		if err := s.file.Sync(); err != nil {
@@ -154,7 +154,7 @@ func (r *recovery) syncLastSegments() error {
 	return nil
 }
 
-// readFirstMark reads the mark that a segment begins with. It returns nil when there is no valid one.
+// readFirstMark reads the mark at the beginning of a segment. It returns nil if there is no valid one.
 func (r *recovery) readFirstMark(s *segment) (frame, error) {
 	f, err := s.readFrameAt(s.dataStart(), s.nextBase(), r.crcSeed)
 	var corrupt *eventstore.CorruptError
@@ -165,7 +165,7 @@ func (r *recovery) readFirstMark(s *segment) (frame, error) {
 }
 
 // removeSpares removes the segments at the end that hold no valid mark: they were made ahead, or their first group did not
-// get to the disk whole. The index of a segment shows that its successor was in use: an index is made when the successor's
+// reach the disk whole. The index of a segment shows that its successor was in use: an index is made once the successor's
 // first group is durable.
 func (r *recovery) removeSpares() error {
 	names, err := r.options.FS.Names()
@@ -205,8 +205,8 @@ func (r *recovery) removeSpare(s *segment) error {
 	return errors.Join(s.file.Close(), r.options.FS.Remove(segmentName(s.base)), r.options.FS.SyncDir())
 }
 
-// loadSealedSegment adds full segment i to the index: from its index file, or frame by frame when that is missing or
-// damaged. It trusts the index file: the segment itself is not read, which keeps the start short.
+// loadSealedSegment adds full segment i to the index: from its index file, or frame by frame if that is missing or damaged.
+// It trusts the index file and does not read the segment, which keeps the start short.
 func (r *recovery) loadSealedSegment(i int) error {
 	s, next := r.segments[i], r.segments[i+1]
 	f, err := r.readFirstMark(next)
@@ -216,7 +216,7 @@ func (r *recovery) loadSealedSegment(i int) error {
 	if f == nil {
 		return newCorruptError(next.dataStart(), "segment does not begin with a mark")
 	}
-	s.end, s.lastCRC = f.durableEnd(), f.prevCRC() // the first mark of a segment proves how the one before ends
+	s.end, s.lastCRC = f.durableEnd(), f.prevCRC() // s.end, s.lastCRC = f.durableEnd(), f.prevCRC() // the first mark of a segment proves how the one before ends
 	if s.end < s.dataStart() || s.end > s.nextBase() {
 		return newCorruptError(next.dataStart(), "mark names an end that is not in the segment before")
 	}
@@ -252,7 +252,7 @@ func (r *recovery) rebuildIndex(i int) error {
 	return nil
 }
 
-// recoverTail replays the last segment, cuts what a crash left half written, and makes the rest durable.
+// recoverTail replays the last segment, cuts off what a crash left half written, and makes the rest durable.
 func (r *recovery) recoverTail() error {
 	i := len(r.segments) - 1
 	s := r.segments[i]
@@ -262,8 +262,8 @@ func (r *recovery) recoverTail() error {
 		r.recent.addAppend(a.key, a.firstRevision, a.lastPosition, a.ids)
 		return r.index.addAppend(a)
 	})
-	// An invalid frame is the usual end, since zeros follow the last one. Whether it is a torn tail or damage the marks
-	// behind it decide.
+	// An invalid frame is the usual end, since zeros follow the last one. The marks behind it decide whether it is a torn
+	// tail or damage.
 	err := r.tailReplay.replayAppends()
 	var corrupt *eventstore.CorruptError
 	if err != nil && !errors.As(err, &corrupt) {
@@ -275,7 +275,7 @@ func (r *recovery) recoverTail() error {
 	return r.cutTornTail(s)
 }
 
-// cutTornTail zeroes all behind the last whole append. It also writes again the bytes that no mark proves durable: a page
+// cutTornTail zeroes everything behind the last whole append. It also rewrites the bytes that no mark proves durable: a page
 // whose write-back failed under an earlier process looks clean but is not on disk.
 func (r *recovery) cutTornTail(s *segment) error {
 	from, to, err := findNonZero(s, r.tailReplay.keepEnd)
@@ -301,8 +301,8 @@ func (r *recovery) cutTornTail(s *segment) error {
 	return nil
 }
 
-// checkNoMarkBeyond fails with a *CorruptError when a mark in s declares a position beyond bad durable. bad is where the
-// valid frames of s end: without such a mark the rest is a torn tail, with it the log is damaged.
+// checkNoMarkBeyond fails with a *CorruptError if a mark in s declares a position beyond bad durable. bad is where the valid
+// frames of s end: without such a mark the rest is a torn tail, with it the log is damaged.
 func (r *recovery) checkNoMarkBeyond(s *segment, bad eventstore.Position) error {
 	mark, durable, err := findMarkBeyond(s, bad, bad, r.crcSeed)
 	if err == nil && durable > 0 {
@@ -314,8 +314,8 @@ func (r *recovery) checkNoMarkBeyond(s *segment, bad eventstore.Position) error 
 // errMarkFound ends a search.
 var errMarkFound = errors.New("a mark is found")
 
-// findMarkBeyond returns the first mark of s, from a position on, that declares a position beyond bad durable, and what it
-// declares. It returns 0 when there is none.
+// findMarkBeyond returns the first mark of s, from a position on, that declares a position beyond bad durable, and the
+// position it declares. It returns 0 if there is none.
 func findMarkBeyond(s *segment, from, bad eventstore.Position, seed uint32) (mark, durable eventstore.Position, err error) {
 	err = readChunks(s, from, durableMarkSize, func(pos eventstore.Position, b []byte) error {
 		for at := 0; ; {
@@ -325,7 +325,7 @@ func findMarkBeyond(s *segment, from, bad eventstore.Position, seed uint32) (mar
 			}
 			at += i + len(durableMarkMagic) // the magic ends the mark
 			if at < durableMarkSize {
-				continue // the piece before held all of this mark, or it is none
+				continue // continue // the chunk before held all of this mark, or it is not a mark
 			}
 			mark = pos + eventstore.Position(at-durableMarkSize)
 			if f, _, _ := parseFrame(b[at-durableMarkSize:at], mark, seed); f != nil && f.durableEnd() > bad {
@@ -340,7 +340,7 @@ func findMarkBeyond(s *segment, from, bad eventstore.Position, seed uint32) (mar
 	return mark, durable, err
 }
 
-// replay reads a segment append by append, for recovery and Verify. Unlike a logReader it may meet appends that are torn.
+// replay reads a segment append by append, for recovery and Verify. Unlike a logReader it may meet torn appends.
 type replay struct {
 	cursor   *cursor
 	onAppend func(replayedAppend) error // called for every append that has its last event
@@ -348,12 +348,12 @@ type replay struct {
 	openAppend   replayedAppend      // the append that has begun and not ended
 	wholeEnd     eventstore.Position // behind the last whole append
 	lastCRC      uint32              // of the frame before wholeEnd
-	lastPosition eventstore.Position // of that frame, 0 when there is none
-	provenEnd    eventstore.Position // of the last mark: all before it was on disk
-	keepEnd      eventstore.Position // wholeEnd, or behind the mark that stands there
+	lastPosition eventstore.Position // lastPosition eventstore.Position // of that frame; 0 if there is none
+	provenEnd    eventstore.Position // provenEnd    eventstore.Position // of the last mark: everything before it was on disk
+	keepEnd      eventstore.Position // keepEnd      eventstore.Position // wholeEnd, or behind the mark at wholeEnd
 }
 
-// replayedAppend is one append as it stands in the log. Its slices are used again for the next one.
+// replayedAppend is one append of the log. Its slices are reused for the next one.
 type replayedAppend struct {
 	key           streamKey
 	stream        string
@@ -363,13 +363,13 @@ type replayedAppend struct {
 	lastPosition  eventstore.Position
 }
 
-// newReplay returns a replay of what is before the cursor's end.
+// newReplay returns a replay of the frames up to the cursor's end.
 func newReplay(c *cursor, onAppend func(replayedAppend) error) *replay {
 	return &replay{cursor: c, onAppend: onAppend, wholeEnd: c.pos, lastCRC: c.prevCRC, provenEnd: c.pos, keepEnd: c.pos}
 }
 
-// replayAppends continues to the cursor's end, or to the first frame that is invalid or out of place. It returns nil, the *CorruptError
-// that names that frame, or the error of a read or of onAppend. The cursor stays at a frame that was refused.
+// replayAppends continues to the cursor's end, or to the first frame that is invalid or out of order. It returns nil, the
+// *CorruptError that names that frame, or the error of a read or of onAppend. The cursor stays at a refused frame.
 func (r *replay) replayAppends() error {
 	for {
 		before := r.cursor.pos
@@ -392,7 +392,7 @@ func (r *replay) asCorrupt(err error) error {
 	return err
 }
 
-// addFrame adds one frame to the append that has begun, or begins one.
+// addFrame adds a frame to the open append, or begins one.
 func (r *replay) addFrame(f frame) error {
 	if !f.isEvent() {
 		return r.addMark(f)

@@ -15,7 +15,7 @@ import (
 	"lieudit/eventstore"
 )
 
-// segment is one file of the log. Readers share it with the writer; a view says how much of it they may read.
+// segment is one file of the log. Readers share it with the writer; a view limits how much of it they may read.
 type segment struct {
 	base eventstore.Position
 	size int64
@@ -29,7 +29,7 @@ type segment struct {
 	index atomic.Pointer[segmentIndex] // nil while the segment is the active one
 }
 
-// dataStart is where the first frame begins; nextBase is the base of the segment behind this one.
+// dataStart is where the first frame begins; nextBase is the base of the next segment.
 func (s *segment) dataStart() eventstore.Position { return s.base + segmentHeaderSize }
 func (s *segment) nextBase() eventstore.Position  { return s.base + eventstore.Position(s.size) }
 
@@ -51,8 +51,8 @@ func parseSegmentName(name string) (eventstore.Position, bool) {
 	return base, name == segmentName(base)
 }
 
-// openSegment opens the segment that begins at base. Its header must agree with its name and, unless logID is uuid.Nil,
-// with the log. A header that does not is a *CorruptError.
+// openSegment opens the segment that begins at base. Its header must agree with its name and, unless logID is uuid.Nil, with
+// the log; otherwise the error is a *CorruptError.
 func openSegment(fs FS, base eventstore.Position, logID uuid.UUID) (*segment, segmentHeader, error) {
 	f, err := fs.Open(segmentName(base), false)
 	if err != nil {
@@ -65,8 +65,8 @@ func openSegment(fs FS, base eventstore.Position, logID uuid.UUID) (*segment, se
 	return &segment{base: base, size: int64(h.size), file: f}, h, nil
 }
 
-// checkNotCut fails with a *CorruptError when the segment's file is shorter than it was made. Who walks a damaged log reads
-// what is left of such a segment; who writes the log must not continue with it.
+// checkNotCut fails with a *CorruptError if the segment's file is shorter than it was made. Readers salvage it; writers must
+// stop.
 func (s *segment) checkNotCut() error {
 	_, err := s.file.ReadAt(make([]byte, 1), s.size-1)
 	if errors.Is(err, io.EOF) {
@@ -98,8 +98,8 @@ func readSegmentHeader(f File, base eventstore.Position, logID uuid.UUID) (segme
 // chunkSize is how many bytes of a segment are zeroed or searched at once.
 const chunkSize = 1 << 20
 
-// createSegment makes a segment that is all zeros but for its header. It returns when the segment survives a power cut.
-// When stop is closed it ends early with ErrClosed; a nil stop never does. After an error it removes the file.
+// createSegment makes a segment that is all zeros but for its header. It returns when the segment survives a power cut. If
+// stop is closed it ends early with ErrClosed; a nil stop never is. After an error it removes the file.
 func createSegment(fs FS, h segmentHeader, stop <-chan struct{}) (*segment, error) {
 	base := eventstore.Position(h.base)
 	name := segmentName(base)
@@ -112,8 +112,8 @@ func createSegment(fs FS, h segmentHeader, stop <-chan struct{}) (*segment, erro
 	return &segment{base: base, size: int64(h.size), file: f}, nil
 }
 
-// createFileAtomically makes a file that is there with all that fill writes, or not at all, also after a power cut. fill has
-// to sync the file. The file is written under the name tmp and renamed when it is complete. The caller closes it.
+// createFileAtomically makes a file that exists with everything that fill writes, or not at all, even after a power cut. fill
+// must sync the file. The file is written under the name tmp and renamed when it is complete. The caller closes it.
 func createFileAtomically(fs FS, tmp, name string, fill func(File) error) (File, error) {
 	f, err := fs.Open(tmp, true)
 	if err != nil {
@@ -127,13 +127,13 @@ func createFileAtomically(fs FS, tmp, name string, fill func(File) error) (File,
 		err = fs.SyncDir()
 	}
 	if err != nil {
-		// The unfinished file is of no use, and the disk may be full because of it.
+		// The unfinished file is useless, and may be the reason that the disk is full.
 		return nil, errors.Join(err, f.Close(), removeFiles(fs, tmp, name))
 	}
 	return f, nil
 }
 
-// initSegmentFile writes zeros and then the header. Writing the zeros now means that a later fdatasync has no metadata to
+// initSegmentFile writes zeros and then the header. Writing the zeros now means that later an fdatasync has no metadata to
 // write, and that a full disk shows before an append needs the room.
 func initSegmentFile(f File, h segmentHeader, stop <-chan struct{}) error {
 	if err := f.Reserve(int64(h.size)); err != nil {
@@ -149,7 +149,7 @@ func initSegmentFile(f File, h segmentHeader, stop <-chan struct{}) error {
 		if _, err := f.WriteAt(zeros[:min(chunkSize, int64(h.size)-at)], at); err != nil {
 			return err
 		}
-		// Several small syncs: the writer's own syncs would queue behind one big one.
+		// Sync often: the writer's own syncs would queue behind one big one.
 		if at/chunkSize%8 == 7 {
 			if err := f.Sync(); err != nil {
 				return err
@@ -162,7 +162,7 @@ func initSegmentFile(f File, h segmentHeader, stop <-chan struct{}) error {
 	return f.Sync()
 }
 
-// removeFiles removes those of the named files that exist.
+// removeFiles removes the named files that exist.
 func removeFiles(fs FS, names ...string) error {
 	existing, err := fs.Names()
 	if err != nil {
@@ -178,11 +178,11 @@ func removeFiles(fs FS, names ...string) error {
 	return err
 }
 
-// creationRetryInterval is how often the segmentManager tries by itself to make a segment that could not be made.
+// creationRetryInterval is how often the segmentManager retries to make a segment.
 const creationRetryInterval = time.Second
 
-// segmentManager is the goroutine that does the slow work on files, so that the writer does not stall: it makes the next
-// segment before the writer needs it, and writes the index of each full one.
+// segmentManager is the goroutine that does the slow file work, so that the writer does not stall: it makes the next segment
+// before the writer needs it, and writes the index of each full one.
 type segmentManager struct {
 	options Options
 	logID   uuid.UUID
@@ -193,18 +193,18 @@ type segmentManager struct {
 	files    *revocableFS // the folder, until abandon
 	stopOnce sync.Once
 
-	mu                sync.Mutex          // guards what follows, and is locked while a segment is made
+	mu                sync.Mutex          // mu                sync.Mutex          // guards the fields below, and is locked while a segment is made
 	nextBase          eventstore.Position // base of the next segment
 	spare             *segment            // the next segment, nil until it is made
-	isCreationFailing bool                // the last one could not be made, and that was logged
+	isCreationFailing bool                // isCreationFailing bool                // the last attempt failed, and that was logged
 
 	// Set without mu, since the writer and Health must not wait while a segment is made:
 	isSpareWanted atomic.Bool           // the writer will soon need the spare
-	spareErr      atomic.Pointer[error] // why there was none when the writer needed it
+	spareErr      atomic.Pointer[error] // spareErr      atomic.Pointer[error] // why there was no spare when the writer needed it
 
 	unindexedMu    sync.Mutex
 	unindexed      []*segment // full segments whose index is in memory only
-	isIndexFailing bool       // the last index could not be written, and that was logged
+	isIndexFailing bool       // isIndexFailing bool       // the last attempt to write an index failed, and that was logged
 }
 
 // newSegmentManager returns a manager whose next segment begins at next. Its owner starts maintainSegments and calls close.
@@ -236,8 +236,8 @@ func (m *segmentManager) wakeUp() {
 	}
 }
 
-// maintainSegments makes segments and writes indexes until close or abandon. A spare that could not be made is tried again after a pause even when
-// nobody wakes it, so that the journal recovers without an append.
+// maintainSegments makes segments and writes indexes until close or abandon. It retries a failed spare after a pause without
+// being woken, so that the journal recovers without an append.
 func (m *segmentManager) maintainSegments() {
 	defer close(m.done)
 	var retry <-chan time.Time
@@ -256,14 +256,14 @@ func (m *segmentManager) maintainSegments() {
 	}
 }
 
-// ensureSpare makes the next segment unless there is one.
+// ensureSpare makes the next segment unless it exists.
 func (m *segmentManager) ensureSpare() error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.createSpare()
 }
 
-// createSpare makes the next segment unless it is there. The caller has locked mu.
+// createSpare makes the next segment unless it exists. The caller holds mu.
 func (m *segmentManager) createSpare() error {
 	if m.spare != nil {
 		return nil
@@ -276,7 +276,7 @@ func (m *segmentManager) createSpare() error {
 	return err
 }
 
-// reportCreation logs the first failure in a row to make a segment, and the first success after it.
+// reportCreation logs the first of several failures to make a segment, and the first success after them.
 func (m *segmentManager) reportCreation(err error) {
 	if err == nil {
 		m.spareErr.Store(nil)
@@ -292,7 +292,7 @@ func (m *segmentManager) reportCreation(err error) {
 	}
 }
 
-// takeSpare gives the next segment to the writer, who owns it from then on. When it is not there yet, takeSpare makes it now,
+// takeSpare gives the next segment to the writer, who owns it from then on. If it does not exist yet, takeSpare makes it now,
 // which takes as long as writing all its zeros. After an error the goroutine continues trying.
 func (m *segmentManager) takeSpare() (*segment, error) {
 	m.mu.Lock()
@@ -308,7 +308,7 @@ func (m *segmentManager) takeSpare() (*segment, error) {
 	return s, nil
 }
 
-// spareError says why the writer has no segment to continue with. It is nil when it has one.
+// spareError is why the writer has no segment to continue with, nil if it has one.
 func (m *segmentManager) spareError() error {
 	if err := m.spareErr.Load(); err != nil {
 		return *err
@@ -316,8 +316,8 @@ func (m *segmentManager) spareError() error {
 	return nil
 }
 
-// writeIndexes writes the indexes of full segments, which frees their memory. One that cannot be written is tried again at
-// the next wakeUp. Until then the index in memory is used, and after a restart it is made again from the segment.
+// writeIndexes writes the indexes of full segments, which frees their memory. It retries a failed one at the next wakeUp.
+// Until then the index in memory is used, and after a restart it is rebuilt from the segment.
 func (m *segmentManager) writeIndexes() {
 	m.unindexedMu.Lock()
 	pending := m.unindexed
@@ -337,7 +337,7 @@ func (m *segmentManager) writeIndexes() {
 	}
 }
 
-// reportIndexFailure logs the first failure in a row to write an index.
+// reportIndexFailure logs the first of several failures to write an index.
 func (m *segmentManager) reportIndexFailure(s *segment, err error) {
 	if !m.isIndexFailing && !errors.Is(err, errRevoked) {
 		m.options.Logger.Warn("the index of a segment stays in memory", "segment", segmentName(s.base), "error", err)
@@ -345,15 +345,14 @@ func (m *segmentManager) reportIndexFailure(s *segment, err error) {
 	m.isIndexFailing = true
 }
 
-// abandon ends the goroutine without waiting for it. When it returns, neither the goroutine nor close makes, renames or removes a file any
-// more: the names in the folder may be those of another log by then, or of another process.
+// abandon ends the goroutine without waiting for it. Once it returns, neither the goroutine nor close makes, renames or
+// removes a file: by then the names in the folder may belong to another log or another process.
 func (m *segmentManager) abandon() {
 	m.files.revoke()
 	m.stopOnce.Do(func() { close(m.stop) })
 }
 
-// close ends the goroutine, writes the last indexes and closes a spare that was not needed. The spare's file stays; recovery
-// removes it.
+// close ends the goroutine, writes the last indexes and closes an unused spare. The spare's file stays; recovery removes it.
 func (m *segmentManager) close() error {
 	m.stopOnce.Do(func() { close(m.stop) })
 	<-m.done
@@ -366,7 +365,7 @@ func (m *segmentManager) close() error {
 	return m.spare.file.Close()
 }
 
-// findNonZero returns the smallest range that holds all bytes of s after pos that are not zero.
+// findNonZero returns the smallest range that holds all nonzero bytes of s after pos.
 func findNonZero(s *segment, pos eventstore.Position) (from, to eventstore.Position, err error) {
 	err = readChunks(s, pos, 0, func(at eventstore.Position, b []byte) error {
 		rest := bytes.TrimLeft(b, "\x00")
@@ -394,8 +393,8 @@ func writeZeros(s *segment, from, to eventstore.Position) error {
 	return nil
 }
 
-// readChunks calls visit with one piece of a segment after the other, from pos to its end. Each piece begins with the last
-// overlap bytes of the one before.
+// readChunks calls visit with consecutive pieces of a segment, from pos to its end. Each piece begins with the last overlap
+// bytes of the one before.
 func readChunks(s *segment, pos eventstore.Position, overlap int, visit func(eventstore.Position, []byte) error) error {
 	b := make([]byte, min(chunkSize, s.nextBase()-pos))
 	for pos < s.nextBase() {

@@ -16,7 +16,7 @@ import (
 	"lieudit/eventstore/journal"
 )
 
-// Were the two indexes not changed in one step, a stream would be in neither for an instant when its segment is full.
+// If the two indexes did not change in one step, a stream would be in neither for an instant when its segment is full.
 func TestStreamIsReadableWhileItsSegmentBecomesFull(t *testing.T) {
 	t.Parallel()
 	const rolls, readers = 100, 4
@@ -64,7 +64,7 @@ func TestIndexesThatCannotBeWrittenAreLoggedOnce(t *testing.T) {
 	}
 }
 
-// logLines is what a logger wrote.
+// logLines collects what a logger wrote.
 type logLines struct {
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -133,7 +133,7 @@ func TestIdleLogProvesItsLastEvent(t *testing.T) {
 	}
 }
 
-// Appends too long to be remembered id by id are compared with what stands in the log.
+// Appends too long to be remembered id by id are compared with the events on the log.
 func TestRepeatIsRecognisedAfterItsIDsAreForgotten(t *testing.T) {
 	t.Parallel()
 	j := openJournal(t, t.TempDir(), journal.Options{SegmentSize: 4 << 20, Logger: discardLogger()})

@@ -11,8 +11,8 @@ import (
 	"lieudit/eventstore"
 )
 
-// ReadStream finds the events by the index: its cost grows with the events it yields and the segments that hold the stream, not with
-// the log.
+// ReadStream finds the events by the index: its cost grows with the events it yields and the segments that hold the stream,
+// not with the log.
 func (j *Journal) ReadStream(ctx context.Context, stream string, from eventstore.Revision, dir eventstore.Direction) iter.Seq2[eventstore.RecordedEvent, error] {
 	return func(yield func(eventstore.RecordedEvent, error) bool) {
 		types := interner{}
@@ -59,11 +59,11 @@ type streamReader struct {
 	stream      string
 	yield       func(frame, error) bool
 	window      readWindow
-	windowBytes eventstore.Position // how far the next window reaches: little at first, since many want one event
+	windowBytes eventstore.Position // windowBytes eventstore.Position // how far the next window reaches: small at first, since many callers want one event
 }
 
-// readFrom yields the stream's events from a revision on. The index leads from the newest extent to the older ones only, so
-// a read forward goes back through the extents first.
+// readFrom yields the stream's events from a revision on. The index only leads from newer extents to older ones, so a forward
+// read first walks back through the extents.
 func (s *streamReader) readFrom(key streamKey, from eventstore.Revision, dir eventstore.Direction) error {
 	e, active := s.j.index.lastExtent(key, func() { s.view = s.j.views.load() })
 	var err error
@@ -81,7 +81,7 @@ func (s *streamReader) readFrom(key streamKey, from eventstore.Revision, dir eve
 	return err
 }
 
-// findExtent finds the stream in the index of the segment at base. It returns the extent of noSegment when base is that.
+// findExtent finds the stream in the index of the segment at base. For noSegment it returns an extent with that base.
 func (s *streamReader) findExtent(base eventstore.Position, key streamKey) (extent, error) {
 	if base == noSegment {
 		return extent{base: noSegment}, nil
@@ -128,7 +128,7 @@ func (s *streamReader) readBackward(e extent, err error, key streamKey, from eve
 	return err
 }
 
-// readForward goes back from e to the segment that holds the revision from, and then yields forward. err is the error of
+// readForward walks back from e to the segment that holds the revision from, and then yields forward. err is the error of
 // finding e.
 func (s *streamReader) readForward(e extent, err error, key streamKey, from eventstore.Revision) error {
 	if from == eventstore.End {
@@ -200,15 +200,15 @@ func (s *streamReader) yieldChunk(e extent, lo, hi int, dir eventstore.Direction
 	return nil
 }
 
-// readWindow is a piece of a segment that was read at once, for several events of a stream that stand close together.
+// readWindow is a piece of a segment read at once, for several events of a stream that lie close together.
 type readWindow struct {
 	segment *segment
 	start   eventstore.Position
 	bytes   []byte
 }
 
-// readFrame returns event i of offsets. When the window does not hold it, it reads a new one, which also takes in the next
-// events of the stream in the direction of reading as far as they are close.
+// readFrame returns event i of offsets. If the window does not hold it, it reads a new one, which also covers the next events
+// of the stream in the direction of reading, as long as they are close.
 func (s *streamReader) readFrame(seg *segment, offsets []uint32, i int, dir eventstore.Direction) (frame, error) {
 	pos := seg.base + eventstore.Position(offsets[i])
 	if f, err := s.window.frameAt(seg, pos, s.j.crcSeed); f != nil || err != nil {
@@ -222,8 +222,7 @@ func (s *streamReader) readFrame(seg *segment, offsets []uint32, i int, dir even
 	for dir == eventstore.Backward && lo > 0 && offsets[i]-offsets[lo-1] < uint32(s.windowBytes) {
 		lo--
 	}
-	// An offset says where the last event begins and not how long it is: the slack is enough for most. A longer event is
-	// read alone below.
+	// An offset does not give the length of the last event: the slack is enough for most. A longer event is read alone below.
 	const slack = 2 << 10
 	from := seg.base + eventstore.Position(offsets[lo])
 	if err := s.loadWindow(seg, from, seg.base+eventstore.Position(offsets[hi])+slack); err != nil {
@@ -253,7 +252,7 @@ func (s *streamReader) loadWindow(seg *segment, from, to eventstore.Position) er
 	return nil
 }
 
-// frameAt returns the event at pos when the window holds all of it, otherwise nil.
+// frameAt returns the event at pos if the window holds all of it, otherwise nil.
 func (w readWindow) frameAt(seg *segment, pos eventstore.Position, seed uint32) (frame, error) {
 	if w.segment != seg || pos < w.start || pos >= w.start+eventstore.Position(len(w.bytes)) {
 		return nil, nil

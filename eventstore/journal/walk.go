@@ -17,16 +17,16 @@ import (
 // ErrNoLog: the folder holds no segment.
 var ErrNoLog = errors.New("no log in the folder")
 
-// WalkVisitor gets what WalkLog reads, in the order of the log. Every function must be there; an error of one ends the walk.
-// The bytes that they get are valid during the call only.
+// WalkVisitor receives what WalkLog reads, in the order of the log. All functions must be set; an error from one ends the
+// walk. The bytes passed to them are valid only during the call.
 type WalkVisitor struct {
 	Segment func(WalkedSegment) error // a segment begins
 	Append  func(WalkedAppend) error  // one whole append
-	// Sealed: the segment was full and the log continues in the next one. index is what its index file has to hold.
+	// Sealed: the segment was full and the log continues in the next one. index is the expected content of its index file.
 	Sealed func(s WalkedSegment, index []byte) error
 }
 
-// WalkedSegment is one segment file. Header is the bytes that it begins with.
+// WalkedSegment is one segment file. Header is its first bytes.
 type WalkedSegment struct {
 	Name, IndexName string
 	LogID           uuid.UUID
@@ -35,7 +35,7 @@ type WalkedSegment struct {
 	Header          []byte
 }
 
-// WalkedAppend is one whole append. Frames is its bytes on the log, with the marks before it, and begins at Position: where
+// WalkedAppend is one whole append. Frames is its bytes on the log, with the marks before it, beginning at Position: where
 // the append before ended, or behind the segment's header.
 type WalkedAppend struct {
 	Position eventstore.Position
@@ -46,23 +46,22 @@ type WalkedAppend struct {
 	Last     eventstore.Checkpoint
 }
 
-// WalkEnd is how far a walk came: all whole appends before End were visited. Mark is the bytes of a mark that may be written
-// at End of a copy; it says that all before is durable, which the copy must make true: the log itself may lose its last group. Both
-// are zero when not even a header could be read.
+// WalkEnd is how far a walk came: it visited all whole appends before End. Mark is a mark that may be written at End of a
+// copy. It declares everything before it durable, which the copy must make true: the log itself may lose its last group. Both
+// are zero if not even a header could be read.
 type WalkEnd struct {
 	LogID uuid.UUID
 	End   eventstore.Position
 	Mark  []byte
 }
 
-// WalkLog reads a log from its files, without its lock, while another process may write it. It visits every whole append
-// from the first to the last one there is at the time of reading. All that was acknowledged before the call is visited;
-// segments that are begun later are not. It checks every CRC, the chain, the revisions and that appends are whole, and
-// changes nothing.
+// WalkLog reads a log from its files, without its lock, while another process may write it. It visits every whole append,
+// from the first to the last one present at the time of reading: everything acknowledged before the call, but no segment that
+// is started later. It checks every CRC, the chain, the revisions and that appends are whole, and changes nothing.
 //
-// What is not yet whole at the end is left out, as recovery would cut it. A *eventstore.CorruptError says that the log is
-// damaged where it had been durable; the WalkEnd next to it says how far it is whole. A damaged or missing index file is no
-// damage: the visitor gets what it should hold.
+// An incomplete append at the end is left out, as recovery would cut it off. A *eventstore.CorruptError means that the log is
+// damaged where it had been durable; the WalkEnd returned with it shows how far it is whole. A damaged or missing index file
+// is not damage: the visitor receives what it should hold.
 func WalkLog(ctx context.Context, fs FS, v WalkVisitor) (WalkEnd, error) {
 	w := &logWalk{ctx: ctx, fs: fs, visitor: v, index: newStreamIndex()}
 	err := w.walkSegments()
@@ -71,12 +70,12 @@ func WalkLog(ctx context.Context, fs FS, v WalkVisitor) (WalkEnd, error) {
 	}
 	durable := w.end
 	if w.end == w.index.activeBase+segmentHeaderSize && w.sealedEnd > 0 {
-		durable = w.sealedEnd // a segment's first mark says how the one before ends
+		durable = w.sealedEnd // durable = w.sealedEnd // a segment's first mark declares where the one before ends
 	}
 	return WalkEnd{LogID: w.logID, End: w.end, Mark: appendDurableMark(nil, w.end, durable, w.lastCRC, w.seed)}, err
 }
 
-// logWalk is one call of WalkLog. end, lastCRC and the index always stand behind the last whole append, so that a read which
+// logWalk is one call of WalkLog. end, lastCRC and the index always stand behind the last whole append, so that a read that
 // met the writer in the middle of its work can be repeated from there.
 type logWalk struct {
 	ctx     context.Context
@@ -93,7 +92,7 @@ type logWalk struct {
 	frames       []byte              // read since end
 }
 
-// walkSegments walks the segments that are there now, one after the other.
+// walkSegments walks the segments that exist now, one after the other.
 func (w *logWalk) walkSegments() error {
 	bases, err := listBases(w.fs)
 	if err != nil {
@@ -102,13 +101,13 @@ func (w *logWalk) walkSegments() error {
 	if len(bases) == 0 {
 		return ErrNoLog
 	}
-	base, goesOn := eventstore.Position(0), true
-	for goesOn {
+	base, continues := eventstore.Position(0), true
+	for continues {
 		s, err := w.openSegment(base)
 		if err != nil {
 			return err
 		}
-		goesOn, err = w.walkSegment(s, bases[len(bases)-1])
+		continues, err = w.walkSegment(s, bases[len(bases)-1])
 		if err = errors.Join(err, s.file.Close()); err != nil {
 			return err
 		}
@@ -117,7 +116,7 @@ func (w *logWalk) walkSegments() error {
 	return nil
 }
 
-// openSegment opens the segment at base, which the log is known to continue in.
+// openSegment opens the segment at base, where the log is known to continue.
 func (w *logWalk) openSegment(base eventstore.Position) (*segment, error) {
 	s, h, err := openSegment(w.fs, base, w.logID)
 	if errors.Is(err, os.ErrNotExist) {
@@ -141,12 +140,12 @@ func (w *logWalk) describeSegment(s *segment) WalkedSegment {
 	}
 }
 
-// walkSegment visits the appends of s. It reports whether the log continues in the next segment and that is to be walked too.
+// walkSegment visits the appends of s. It reports whether the log continues in the next segment and the walk should go there.
 //
-// A frame that is invalid is the end of the log, or damage, or one that the writer was just writing. A proof that the log goes
-// on decides: it is looked for after the invalid frame was read, and the frames are read again after the proof was found. What
-// is still invalid then was not written so.
-func (w *logWalk) walkSegment(s *segment, lastBase eventstore.Position) (goesOn bool, err error) {
+// An invalid frame is the end of the log, damage, or a frame that the writer was just writing. A proof that the log continues
+// decides: walkSegment looks for one after it read the invalid frame, and reads the frames again after it found one. A frame
+// that is still invalid then was damaged later.
+func (w *logWalk) walkSegment(s *segment, lastBase eventstore.Position) (continues bool, err error) {
 	limit, err := readableEnd(s)
 	if err != nil {
 		return false, err
@@ -183,7 +182,7 @@ func (w *logWalk) walkSegment(s *segment, lastBase eventstore.Position) (goesOn 
 	}
 }
 
-// readableEnd is where the file of s ends, at most the end of s: somebody may have cut it.
+// readableEnd is where the file of s ends, at most the end of s: the file may have been truncated.
 func readableEnd(s *segment) (eventstore.Position, error) {
 	var b [1]byte
 	lo, hi := int64(0), s.size // the file has at least lo bytes and at most hi
@@ -201,7 +200,7 @@ func readableEnd(s *segment) (eventstore.Position, error) {
 	return s.base + eventstore.Position(lo), nil
 }
 
-// invalidFrame is the first place of a segment where no valid frame stands. isEmpty says that nothing was written there. err is
+// invalidFrame is the first position of a segment without a valid frame. isEmpty means that nothing was written there. err is
 // an error of another kind, which ends the walk.
 type invalidFrame struct {
 	position eventstore.Position
@@ -256,7 +255,7 @@ func (w *logWalk) addAppend(r *replay, a replayedAppend) error {
 	return err
 }
 
-// readFirstMark reads the mark that the segment at base begins with. It returns nil when there is no such segment, or no
+// readFirstMark reads the mark at the beginning of the segment at base. It returns nil if there is no such segment, or no
 // valid mark in it.
 func (w *logWalk) readFirstMark(base eventstore.Position) (frame, error) {
 	s, _, err := openSegment(w.fs, base, w.logID)
@@ -274,7 +273,7 @@ func (w *logWalk) readFirstMark(base eventstore.Position) (frame, error) {
 	return f, errors.Join(err, s.file.Close())
 }
 
-// readFirstFrame reads the first frame of a segment whose file may be cut.
+// readFirstFrame reads the first frame of a segment whose file may be truncated.
 func (w *logWalk) readFirstFrame(s *segment) (frame, error) {
 	limit, err := readableEnd(s)
 	if err != nil {
@@ -286,9 +285,9 @@ func (w *logWalk) readFirstFrame(s *segment) (frame, error) {
 	return s.readFrameAt(s.dataStart(), limit, w.seed)
 }
 
-// sealSegment gives the visitor the index of a full segment, when the walk continues behind it.
-func (w *logWalk) sealSegment(s *segment, goesOn bool) (err error) {
-	if !goesOn {
+// sealSegment gives the visitor the index of a full segment if the walk continues behind it.
+func (w *logWalk) sealSegment(s *segment, continues bool) (err error) {
+	if !continues {
 		return nil
 	}
 	s.end, s.lastCRC, s.lastPosition, w.sealedEnd = w.end, w.lastCRC, w.lastPosition, w.end
@@ -298,21 +297,21 @@ func (w *logWalk) sealSegment(s *segment, goesOn bool) (err error) {
 	return err
 }
 
-// proof says that the log continues: it was durable up to a position when the proof was found, or, where until is 0, the names of
-// the files show it. damage is what to report when the log cannot be read up to there. The zero proof says nothing.
+// proof shows that the log continues: it was durable up to a position when the proof was found, or, if until is 0, the names
+// of the files show it. damage is the error to report if the log cannot be read up to there. The zero proof shows nothing.
 type proof struct {
 	until  eventstore.Position
 	damage error
 }
 
-// proofs is what was proven of one segment before its frames were read again.
+// proofs is what was proven about one segment before its frames were read again.
 type proofs struct {
 	until  eventstore.Position
 	byName bool
 }
 
-// add reports whether a proof says more than those before: then the writer has gone on meanwhile. The writer may continue many
-// times, but the names of the files prove something once.
+// add reports whether a proof shows more than those before it, which means that the writer has continued. Positions may prove
+// that many times, the names of the files only once.
 func (e *proofs) add(p proof) bool {
 	if p.until == 0 {
 		isNew := !e.byName
@@ -324,8 +323,8 @@ func (e *proofs) add(p proof) bool {
 	return isNew
 }
 
-// proveLonger looks for a proof that the log continues behind the last whole append of s: the first mark of the next segment, a
-// mark behind the invalid frame, the index of s, which is made only when s is full, or a later segment.
+// proveLonger looks for a proof that the log continues behind the last whole append of s: the first mark of the next segment,
+// a mark behind the invalid frame, the index of s, which is made only when s is full, or a later segment.
 func (w *logWalk) proveLonger(s *segment, next frame, invalid *invalidFrame) (proof, error) {
 	bad, damage := w.end, newCorruptError(w.end, "segment does not lead to the next")
 	if invalid != nil {
@@ -344,7 +343,7 @@ func (w *logWalk) proveLonger(s *segment, next frame, invalid *invalidFrame) (pr
 	return w.proveByFiles(s, bad)
 }
 
-// proveByFiles looks for the proof in other files than that of s.
+// proveByFiles looks for the proof in files other than that of s.
 func (w *logWalk) proveByFiles(s *segment, bad eventstore.Position) (proof, error) {
 	names, err := w.fs.Names()
 	if err != nil {
@@ -365,7 +364,7 @@ func (w *logWalk) proveByFiles(s *segment, bad eventstore.Position) (proof, erro
 	return proof{}, nil
 }
 
-// explainMissing says what is wrong with the segment at base, which the log must continue in.
+// explainMissing describes what is wrong with the segment at base, where the log must continue.
 func (w *logWalk) explainMissing(base eventstore.Position, names []string) error {
 	if !slices.Contains(names, segmentName(base)) {
 		return newCorruptError(base, "segment is missing")
@@ -377,14 +376,14 @@ func (w *logWalk) explainMissing(base eventstore.Position, names []string) error
 	return errors.Join(newCorruptError(s.dataStart(), "segment does not begin with a mark"), s.file.Close())
 }
 
-// proveInSegment looks for a proof in a later segment, which no valid first mark links to the one before: a mark anywhere in
-// it, or a header that is damaged, since a segment gets its name when its header is on disk.
+// proveInSegment looks for a proof in a later segment that no valid first mark links to the one before: a mark anywhere in
+// it, or a damaged header, since a segment gets its name once its header is on disk.
 func (w *logWalk) proveInSegment(base, bad eventstore.Position) (proof, error) {
 	s, _, err := openSegment(w.fs, base, w.logID)
 	var corrupt *eventstore.CorruptError
 	switch {
 	case errors.Is(err, os.ErrNotExist):
-		return proof{}, nil // a spare may go between the list and here
+		return proof{}, nil // return proof{}, nil // a spare may disappear after the listing
 	case errors.As(err, &corrupt):
 		return proof{damage: err}, nil
 	case err != nil:

@@ -17,8 +17,8 @@ import (
 	"lieudit/eventstore/journal"
 )
 
-// recordedFS is a disk in memory that keeps its state after every write, rename and removal. A write has two states: half of it,
-// and all.
+// recordedFS is a disk in memory that keeps its state after every write, rename and removal. A write adds two states: half
+// written and complete.
 type recordedFS struct {
 	mu     sync.Mutex
 	files  map[string]*recordedFile
@@ -26,7 +26,7 @@ type recordedFS struct {
 	acked  eventstore.Position
 }
 
-// recordedFile is a file with any name. Its bytes are replaced by each write, so that states can share them.
+// recordedFile is a file with any name. Each write replaces its bytes, so that states can share them.
 type recordedFile struct{ data []byte }
 
 // diskState is what the disk held at one moment. acked is the position of an event that was acknowledged before.
@@ -37,7 +37,7 @@ type diskState struct {
 	acked  eventstore.Position
 }
 
-// record adds the present state. The caller has locked mu.
+// record adds the present state. The caller holds mu.
 func (r *recordedFS) record(isHalf bool) {
 	s := diskState{maps.Clone(r.files), map[*recordedFile][]byte{}, isHalf, r.acked}
 	for _, f := range r.files {
@@ -136,7 +136,7 @@ func (recordedHandle) Sync() error         { return nil }
 func (recordedHandle) Reserve(int64) error { return nil }
 func (recordedHandle) Close() error        { return nil }
 
-// timelineFS shows a reader the states of a disk, one after the other: it continues to a later one with each operation.
+// timelineFS shows a reader the states of a disk, one after the other: each operation moves on to a later one.
 type timelineFS struct {
 	states []diskState
 	at     int
@@ -165,7 +165,7 @@ func (*timelineFS) Remove(string) error                       { return fs.ErrPer
 func (*timelineFS) SyncDir() error                            { return fs.ErrPermission }
 func (*timelineFS) IsSame(string, journal.File) (bool, error) { return false, fs.ErrPermission }
 
-// timelineHandle reads an open file, also after it was removed. Writing to it panics.
+// timelineHandle reads an open file, even after it was removed. Writing to it panics.
 type timelineHandle struct {
 	journal.File
 	timeline *timelineFS
@@ -182,8 +182,8 @@ func (h *timelineHandle) ReadAt(b []byte, at int64) (int, error) {
 
 func (*timelineHandle) Close() error { return nil }
 
-// newTimeline records a log through several openings, closings and kills. It returns the ids of the last events of all appends
-// that the log holds in the end, by their position.
+// newTimeline records a log through several openings, closings and kills. It returns the ids of the last events of all
+// appends that the log holds at the end, by position.
 func newTimeline(t *testing.T) ([]diskState, map[eventstore.Position]uuid.UUID) {
 	t.Helper()
 	r := &recordedFS{files: map[string]*recordedFile{}}
@@ -222,8 +222,8 @@ func newTimeline(t *testing.T) ([]diskState, map[eventstore.Position]uuid.UUID) 
 	return r.states, written
 }
 
-// However the writer's work and the reads interleave, a walk finds no damage, all that was acknowledged before it, and nothing
-// that the log does not hold in the end.
+// However the writer's work and the reads interleave, a walk finds no damage, everything acknowledged before it, and nothing
+// that the log does not hold at the end.
 func TestWalkBesideAWriterIsRightAtEveryMoment(t *testing.T) {
 	t.Parallel()
 	states, written := newTimeline(t)

@@ -10,15 +10,15 @@ import (
 	"lieudit/eventstore"
 )
 
-// writer is the goroutine that decides on every append, each against all that came before it, and collects the accepted
-// ones in a group. It writes a small group itself. Large ones go to a second goroutine, the flusher:
+// writer is the goroutine that decides on every append, each against all earlier ones, and collects the accepted ones in a
+// group. It writes a small group itself. Large ones go to a second goroutine, the flusher:
 //
 //	writer   decides group 2, publishes group 1   decides group 3, publishes group 2 ...
 //	flusher  writes and syncs group 1 ──flushed──► writes and syncs group 2 ──flushed──► ...
 //
-// The flusher takes the next group by itself (nextGroup), without waiting for the writer; the writer publishes what comes
-// back and answers the callers (completeGroup), in the order of the log. Both touch what mu guards. Only one of the two
-// writes at a time: the writer does so only while the flusher has no group.
+// The flusher takes the next group itself (nextGroup), without waiting for the writer; the writer publishes the groups that
+// come back and answers the callers (completeGroup), in the order of the log. Both use the fields that mu guards. Only one of
+// the two writes at a time: the writer does so only while the flusher has no group.
 type writer struct {
 	journal     *Journal
 	recent      *recentAppends
@@ -27,7 +27,7 @@ type writer struct {
 	markedAt    eventstore.Position // where a mark was written ahead of its group
 	failedGroup *group              // the group whose write failed
 
-	mu               sync.Mutex            // guards what follows
+	mu               sync.Mutex            // mu               sync.Mutex            // guards the fields below
 	openGroup        *group                // collects accepted appends
 	segments         []*segment            // the log with the open group
 	pos              eventstore.Position   // where the open group begins
@@ -37,7 +37,7 @@ type writer struct {
 	lastTime         int64                 // its time, in microseconds
 	isSpareRequested bool                  // the next segment was requested from the segmentManager
 	freeGroups       []*group
-	filledSegment    *segment // the segment before, until an append is placed in its successor
+	filledSegment    *segment // filledSegment    *segment // the segment before, until an append is placed in its successor
 	inFlight         int      // groups dispatched and not completed
 
 	toFlush chan *group      // large groups to the flusher; closed when the writer ends
@@ -50,8 +50,8 @@ type flushResult struct {
 	err error
 }
 
-// minFlusherAppends is the number of appends from which on a group goes to the flusher. For fewer, waking it costs more
-// time than deciding the next group meanwhile saves.
+// minFlusherAppends is the size from which a group goes to the flusher. For fewer appends, waking it takes longer than the
+// time saved by deciding the next group meanwhile.
 const minFlusherAppends = 64
 
 // activeSegment is the segment that the open group is in.
@@ -61,7 +61,7 @@ func (w *writer) activeSegment() *segment { return w.segments[len(w.segments)-1]
 func (w *writer) writeGroups() {
 	defer close(w.journal.writerDone)
 	w.openGroup, w.failedGroup, w.markedAt = &group{}, &group{}, noSegment
-	// The room for a few results lets the flusher continue writing while the writer decides.
+	// The buffer for a few results lets the flusher keep writing while the writer decides.
 	w.toFlush, w.flushed = make(chan *group, 1), make(chan flushResult, 4)
 	ended := make(chan struct{})
 	go func() {
@@ -81,7 +81,7 @@ func (w *writer) writeGroups() {
 	w.writeLastMark()
 }
 
-// flushGroups writes a group, and then what was collected meanwhile, until there is nothing more.
+// flushGroups writes a group, and then whatever was collected meanwhile, until there is nothing more.
 func (w *writer) flushGroups(g *group) {
 	for g != nil {
 		result := flushResult{g, g.writeAndSync(w.journal.options.ObserveSync)}
@@ -93,8 +93,7 @@ func (w *writer) flushGroups(g *group) {
 	}
 }
 
-// nextGroup dispatches the open group, for the flusher to write at once after another. It is nil when nothing was
-// collected.
+// nextGroup dispatches the open group for the flusher to write next. It returns nil if the group is empty.
 func (w *writer) nextGroup() *group {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -104,9 +103,9 @@ func (w *writer) nextGroup() *group {
 	return w.dispatchGroup()
 }
 
-// processAppends runs until the queue is closed and all that was taken from it is answered, or until a group could not
-// be written. Each turn takes appends, decides on them, and then does one thing: it writes a small group, ends, sleeps
-// until the queue has appends, or waits for the flusher.
+// processAppends runs until the queue is closed and everything taken from it is answered, or until a group could not be
+// written. Each turn takes appends, decides on them, and then does one thing: it writes a small group, ends, sleeps until the
+// queue has appends, or waits for the flusher.
 func (w *writer) processAppends() (err error) {
 	for isOpen := true; err == nil; {
 		if len(w.undecided) == 0 && isOpen {
@@ -130,7 +129,7 @@ func (w *writer) processAppends() (err error) {
 	return err
 }
 
-// awaitFlush waits for a group to come back from the flusher, or for more appends unless ignoreQueue.
+// awaitFlush waits until a group comes back from the flusher or, unless ignoreQueue, more appends arrive.
 func (w *writer) awaitFlush(ignoreQueue bool) error {
 	notEmpty := w.journal.queue.notEmpty
 	if ignoreQueue {
@@ -144,7 +143,7 @@ func (w *writer) awaitFlush(ignoreQueue bool) error {
 	}
 }
 
-// takeRequests takes what waits in the queue. It reports false once the queue is closed.
+// takeRequests takes the appends waiting in the queue. It reports false once the queue is closed.
 func (w *writer) takeRequests() (isOpen bool) {
 	clear(w.recycled)
 	w.undecided, isOpen = w.journal.queue.takePending(w.recycled)
@@ -154,8 +153,8 @@ func (w *writer) takeRequests() (isOpen bool) {
 	return isOpen
 }
 
-// collectGroup decides on what was taken from the queue. When no group is in flight it sends the open group to the
-// flusher, or returns it when it is too small for that. isIdle means that no group is in flight and none was collected.
+// collectGroup decides on the appends taken from the queue. If no group is in flight, it sends the open group to the flusher,
+// or returns it if it is too small for that. isIdle means that no group is in flight and none was collected.
 func (w *writer) collectGroup() (small *group, isIdle bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -171,7 +170,7 @@ func (w *writer) collectGroup() (small *group, isIdle bool) {
 	return nil, false
 }
 
-// dispatchGroup closes the open group, which is written next, and begins another. The caller has locked mu.
+// dispatchGroup closes the open group, which is written next, and begins another. The caller holds mu.
 func (w *writer) dispatchGroup() *group {
 	g := w.openGroup
 	w.inFlight++
@@ -188,8 +187,8 @@ func (w *writer) dispatchGroup() *group {
 	return g
 }
 
-// completeGroup publishes a group that is durable and then answers its callers, in this order: a caller that has its answer
-// can read its events. It returns the error of a group that could not be written.
+// completeGroup publishes a durable group and then answers its callers, in this order: a caller that has its answer can read
+// its events. It returns the error of a group that could not be written.
 func (w *writer) completeGroup(result flushResult) error {
 	g := result.group
 	if result.err != nil {
@@ -217,11 +216,11 @@ func (w *writer) completeGroup(result flushResult) error {
 	return nil
 }
 
-// writeMarkAhead writes the next group's mark when the writer is idle. The mark proves that the last group was durable, so
-// that recovery takes later damage to it for damage and not for a torn tail.
+// writeMarkAhead writes the next group's mark while the writer is idle. The mark proves that the last group was durable, so
+// that recovery treats later damage to it as damage and not as a torn tail.
 func (w *writer) writeMarkAhead() error {
 	if w.markedAt == w.pos || w.pos == w.activeSegment().dataStart() {
-		return nil // it is written already, or there is nothing before it to prove
+		return nil // return nil // already written, or nothing before it to prove
 	}
 	w.markedAt = w.pos
 	s := w.activeSegment()
@@ -236,8 +235,8 @@ func (w *writer) appendMark(b []byte) []byte {
 	return appendDurableMark(b, w.pos, w.durableEnd(), w.prevCRC, w.journal.crcSeed)
 }
 
-// durableEnd is the position that the open group's mark declares durable: its own, or the end of the segment before when
-// it is the first frame of a segment.
+// durableEnd is the position that the open group's mark declares durable: its own, or the end of the segment before if it is
+// the first frame of a segment.
 func (w *writer) durableEnd() eventstore.Position {
 	if n := len(w.segments); n > 1 && w.pos == w.activeSegment().dataStart() {
 		return w.segments[n-2].end
@@ -245,7 +244,7 @@ func (w *writer) durableEnd() eventstore.Position {
 	return w.pos
 }
 
-// failPending stops writing for good and answers every append that waits. Those of the group whose write failed are
+// failPending permanently stops writing and answers every waiting append. Those of the group whose write failed are
 // ErrUnknown; the later ones were never written and are ErrUnavailable.
 func (w *writer) failPending(cause error) {
 	stopped := w.journal.stopWriting(cause)
@@ -261,8 +260,8 @@ func (w *writer) failPending(cause error) {
 	w.journal.queue.failAll(append(taken, w.undecided...), stopped, unresolved)
 }
 
-// writeLastMark writes and syncs a mark behind the last group when the journal closes, so that the marks prove all of the
-// log. A failure is only logged: every answered append is durable without the mark.
+// writeLastMark writes and syncs a mark behind the last group when the journal closes, so that the marks prove the whole log.
+// A failure is only logged: every answered append is durable without the mark.
 func (w *writer) writeLastMark() {
 	err := w.writeMarkAhead()
 	if err == nil {
@@ -277,21 +276,21 @@ const (
 	// A group that has reached maxGroupBytes gets no more appends.
 	maxGroupBytes = 4 << 20
 	// maxGroupAppends bounds a group too. It is far less than maxRecentAppends: a repeat of an append that is not published
-	// yet is found among the remembered ids only.
+	// yet can only be found among the remembered ids.
 	maxGroupAppends = 4096
 )
 
-// group is the appends that one sync makes durable, and all answers that depend on it. It lies in one segment. A group of
-// refusals alone has no bytes and is not written.
+// group is the appends that one sync makes durable, and all answers that depend on it. It lies in one segment. A group with
+// only refusals has no bytes and is not written.
 type group struct {
-	segments       []*segment // the log as it is with the group; the last one holds it
+	segments       []*segment // segments       []*segment // the log including the group; the last one holds it
 	pos            eventstore.Position
 	buf            []byte
 	appends        []placedAppend
 	offsets        []uint32 // of the placed events
 	lastCheckpoint eventstore.Checkpoint
 	replies        []reply
-	filledSegment  *segment // the segment before, when this is the first group of its segment
+	filledSegment  *segment // filledSegment  *segment // the segment before, if this is the first group of its segment
 }
 
 // placedAppend is an append of the group. Its events are offsets[offsetsFrom:offsetsTo] of the group.
@@ -302,8 +301,8 @@ type placedAppend struct {
 	offsetsFrom, offsetsTo uint32
 }
 
-// reply is an answer that the caller gets once the group is durable. A refusal waits too: the event it is based on may be
-// in this group or in the one before.
+// reply is an answer that the caller gets once the group is durable. A refusal waits too: the event it is based on may be in
+// this group or in the one before.
 type reply struct {
 	request *appendRequest
 	outcome
@@ -318,7 +317,8 @@ func (g *group) reset() {
 	*g = group{buf: g.buf[:0], appends: g.appends[:0], offsets: g.offsets[:0], replies: g.replies[:0]}
 }
 
-// writeAndSync makes the group durable, and tells observe how long the sync took. After an error only what was durable before is certain.
+// writeAndSync makes the group durable and reports to observe how long the sync took. After an error only what was durable
+// before is certain.
 func (g *group) writeAndSync(observe func(time.Duration)) error {
 	if len(g.appends) == 0 {
 		return nil
@@ -336,7 +336,7 @@ func (g *group) writeAndSync(observe func(time.Duration)) error {
 }
 
 // publishGroup shows a durable group to readers. Before the first group of a segment it closes the index of the segment that
-// became full.
+// is now full.
 func (j *Journal) publishGroup(g *group) {
 	if g.filledSegment != nil {
 		j.index.rollSegment(g.segments[len(g.segments)-1].base, g.filledSegment.seal)

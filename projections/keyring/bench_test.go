@@ -20,7 +20,7 @@ import (
 
 const million = 1_000_000
 
-// ringWithKeys returns a ring of n secret keys, ten to an account, and the hashes of the keys.
+// ringWithKeys returns a ring of n secret keys, ten per account, and the hashes of the keys.
 func ringWithKeys(n int) (*Ring, []token.Hash) {
 	r, hashes := New(nil, time.Now, "", nil), make([]token.Hash, n)
 	s := r.state.Load()
@@ -70,7 +70,7 @@ func BenchmarkFind(b *testing.B) {
 	}
 }
 
-// BenchmarkMap is the raw limit of BenchmarkFind: a Go map behind a lock, and nothing but the look-up.
+// BenchmarkMap is the raw limit of BenchmarkFind: a Go map behind a lock, and only the lookup.
 func BenchmarkMap(b *testing.B) {
 	for _, n := range []int{1, 1000, 100_000, million} {
 		_, hashes := rings[n]()
@@ -152,8 +152,8 @@ func BenchmarkSnapshot(b *testing.B) {
 	})
 }
 
-// BenchmarkMemory measures a million keys at rest: their bytes, and the time of a garbage collection, next to that of an
-// empty ring.
+// BenchmarkMemory measures a million keys at rest: their bytes, and the time of a garbage collection, compared with an empty
+// ring.
 func BenchmarkMemory(b *testing.B) {
 	for name, n := range map[string]int{"empty": 0, "folded": million} {
 		b.Run(name, func(b *testing.B) {

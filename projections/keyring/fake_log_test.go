@@ -17,25 +17,25 @@ import (
 	"lieudit/schemas/event"
 )
 
-// fakeLog is a log in memory that can be away, hang, lose its end and be replaced.
+// fakeLog is a log in memory that can be unavailable, hang, lose its end and be replaced.
 type fakeLog struct {
-	eventstore.Store   // the methods that a ring does not call
+	eventstore.Store   // eventstore.Store   // the methods that a ring does not call
 	mu                 sync.Mutex
 	id                 uuid.UUID
 	events             []eventstore.RecordedEvent
-	changed            chan struct{} // closed when another field changes
-	readErr            error         // what reads end with
-	isHanging          bool          // reads bring nothing until their context ends
-	hangEvery          int           // every this many reads one hangs
+	changed            chan struct{} // changed            chan struct{} // closed when another field changes
+	readErr            error         // readErr            error         // how reads end
+	isHanging          bool          // isHanging          bool          // reads yield nothing until their context ends
+	hangEvery          int           // hangEvery          int           // every hangEvery-th read hangs
 	readDelay          time.Duration // how long a read takes
-	isSubscriptionMute bool          // subscriptions bring nothing, reads work
-	hidesDivergence    bool          // reads after a checkpoint that is not here bring nothing, subscriptions nothing for 20 s
+	isSubscriptionMute bool          // isSubscriptionMute bool          // subscriptions yield nothing, reads work
+	hidesDivergence    bool          // hidesDivergence    bool          // reads after a missing checkpoint yield nothing, subscriptions nothing for 20 s
 	reads              int
 }
 
 func newFakeLog() *fakeLog { return &fakeLog{id: uuid.New(), changed: make(chan struct{})} }
 
-// add appends events of one instant to one stream, and returns the position of the last.
+// add appends events with one timestamp to one stream, and returns the position of the last.
 func (l *fakeLog) add(stream string, at time.Time, events ...event.Event) eventstore.Position {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -13,15 +13,15 @@ import (
 
 const (
 	pollInterval       = 250 * time.Millisecond // between the starts of two polls
-	pollTimeout        = 950 * time.Millisecond // of one poll: a longer one would end too late to keep the ring fresh
-	maxConcurrentPolls = 4                      // so that a poll that hangs delays no other
+	pollTimeout        = 950 * time.Millisecond // pollTimeout        = 950 * time.Millisecond // of one poll: a longer one would end too late to keep the ring fresh
+	maxConcurrentPolls = 4                      // maxConcurrentPolls = 4                      // so that a hanging poll does not delay the others
 )
 
-// Run keeps the ring in step with the log until ctx ends, and then leaves a snapshot.
+// Run keeps the ring in step with the log until ctx ends, and then saves a snapshot.
 //
-// A snapshot that is missing, damaged or of another log is not used. If the log turns out, while running, to have been
-// restored from an older copy, the ring is not fresh, folds the log again from zero, and is fresh again once it has read
-// that log to its end. A log with another identity stops the ring: it is not fresh until the right log is back, because
+// A snapshot that is missing, damaged or from another log is not used. If the log turns out, while running, to have been
+// restored from an older copy, the ring is no longer fresh, folds the log again from zero, and is fresh again once it has
+// read that log to its end. A log with another identity stops the ring: it is not fresh until the right log is back, because
 // none of its keys would be known there.
 func (r *Ring) Run(ctx context.Context) {
 	k := &runner{Ring: r, saver: snapshotSaver{file: r.file, disk: r.Disk, log: r.log, savedAt: r.clock()}}
@@ -39,8 +39,8 @@ func (r *Ring) Run(ctx context.Context) {
 	}
 }
 
-// runner owns the goroutines of a running ring. They are the readers (one subscription and some polls) and the writer of a
-// snapshot; stopAndSave waits for all of them.
+// runner owns the goroutines of a running ring: the readers (one subscription and some polls) and the writer of a snapshot.
+// stopAndSave waits for all of them.
 type runner struct {
 	*Ring
 	saver       snapshotSaver
@@ -51,11 +51,11 @@ type runner struct {
 	readCtx     context.Context
 }
 
-// step does what is due: it starts the subscription and polls, restarts the ring from zero, and saves a snapshot. Run
-// calls it every pollInterval.
+// step does what is due: it starts the subscription and polls, restarts the ring from zero, and saves a snapshot. Run calls
+// it every pollInterval.
 //
-// A ring that was never synced has only a snapshot to lose, so it restarts from zero on a log of another identity too. A
-// synced ring does not: it polls until the right log is back. Before the ring is synced one poll runs at a time, because
+// A ring that was never synced has only a snapshot to lose, so it restarts from zero even on a log of another identity. A
+// synced ring does not: it polls until the right log is back. Until the ring is synced only one poll runs at a time, because
 // several would read the same events.
 func (k *runner) step(ctx context.Context) {
 	isFollowing, isSynced := k.followState()
@@ -81,8 +81,8 @@ func (k *runner) step(ctx context.Context) {
 	}
 }
 
-// tailLog runs one subscription; step starts the next. Of its failures it records only a diverged log: all others show in
-// the polls.
+// tailLog runs one subscription; step starts the next. It records only one kind of failure, a diverged log: all others show
+// in the polls.
 func (k *runner) tailLog() {
 	defer k.isTailing.Store(false)
 	err := k.subscribe(k.readCtx)
@@ -109,13 +109,13 @@ func (k *runner) stopReaders() {
 	}
 }
 
-// stopAndSave ends the readers and leaves the last snapshot.
+// stopAndSave ends the readers and saves the last snapshot.
 func (k *runner) stopAndSave() {
 	k.stopReaders()
 	k.saver.saveFinal(k.takeSnapshot())
 }
 
-// restoreSnapshot begins with the state of the snapshot file, if it can be used.
+// restoreSnapshot starts from the state of the snapshot file, if it can be used.
 func (k *runner) restoreSnapshot() {
 	if k.file == "" {
 		return
@@ -132,7 +132,7 @@ func (k *runner) restoreSnapshot() {
 	}
 }
 
-// restartFromZero forgets all: what the ring knows is not what this log holds.
+// restartFromZero forgets everything: the ring's state is not what this log holds.
 func (k *runner) restartFromZero() {
 	k.stopReaders()
 	k.log.Warn("key ring begins again from zero: what it knew is not on the log", "file", k.file)
@@ -149,8 +149,8 @@ func (k *runner) saveIfDue(now time.Time) {
 	}
 }
 
-// pollLog reads what the ring does not have yet. Reaching the end of the log proves that all which was on the log when
-// the poll began is in the ring. What a poll that fails has read stays.
+// pollLog reads what the ring lacks. Reaching the end of the log proves that everything on the log when the poll began is in
+// the ring. What a failed poll has read is kept.
 func (r *Ring) pollLog(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, pollTimeout)
 	defer cancel()
@@ -184,8 +184,8 @@ func (r *Ring) subscribe(ctx context.Context) error {
 	return errors.New("the subscription ended without saying why")
 }
 
-// applySignal applies a signal unless another reader brought it before. Every reader begins at a checkpoint of the ring
-// and leaves nothing out, so a position that is not passed yet is the next one.
+// applySignal applies a signal unless another reader already did. Every reader begins at a checkpoint of the ring and leaves
+// nothing out, so a position that is not passed yet is the next one.
 func (r *Ring) applySignal(signal eventstore.Signal) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -218,10 +218,10 @@ func (r *Ring) releaseWaiters() {
 	r.waiters = kept
 }
 
-// recordPollSuccess notes a poll that reached the end of the log. While the ring is to restart from zero the poll does
-// not count: what was folded stays wrong, however far the log was read since. After a log of another identity a poll
-// counts if it began later: it found the ring's checkpoint, so the right log is back. Polls may end in another order than
-// they began, and a later begin is never replaced by an earlier one.
+// recordPollSuccess notes a poll that reached the end of the log. While the ring is waiting to restart from zero the poll
+// does not count: the fold stays wrong, however far the log was read since. After a log of another identity a poll counts if
+// it began later: it found the ring's checkpoint, so the right log is back. Polls may end in another order than they began,
+// and a later start is never replaced by an earlier one.
 func (r *Ring) recordPollSuccess(begun time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -237,9 +237,8 @@ func (r *Ring) recordPollSuccess(begun time.Time) {
 	r.hasDiverged, r.isSynced, r.reason, r.loggedReason = false, true, "", ""
 }
 
-// recordReadFailure notes why a poll or the subscription failed. A log that does not hold the checkpoint makes the ring
-// stale at once; with any other failure it goes stale by itself. A poll that ran out of time but made progress is no
-// failure.
+// recordReadFailure notes why a poll or the subscription failed. A log that lacks the checkpoint makes the ring stale at
+// once; after any other failure it becomes stale with time. A poll that ran out of time but made progress is not a failure.
 func (r *Ring) recordReadFailure(err error, from eventstore.Checkpoint) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -252,7 +251,7 @@ func (r *Ring) recordReadFailure(err error, from eventstore.Checkpoint) {
 	}
 	if d := divergedError(err); d != nil {
 		r.hasDiverged, r.otherLog, r.divergedAt = true, d.IsOtherLog, r.clock()
-		r.voided = nil // they named events of the log that was
+		r.voided = nil // r.voided = nil // they named events of the old log
 		r.lastPollStart.Store(neverPolled)
 	}
 	r.reason = err.Error()
@@ -269,8 +268,8 @@ func divergedError(err error) *eventstore.DivergedError {
 	return d
 }
 
-// followState returns whether the log is, as far as is known, the one that the ring was folded from, and whether a poll
-// has reached its end.
+// followState returns whether the log is, as far as is known, the one that the ring was folded from, and whether a poll has
+// reached its end.
 func (r *Ring) followState() (isFollowing, isSynced bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -284,16 +283,16 @@ func (r *Ring) isOtherLog() bool {
 	return r.otherLog
 }
 
-// adoptState replaces what the ring knows by a state that was folded up to a checkpoint. No reader may run meanwhile.
+// adoptState replaces the ring's state by one that was folded up to a checkpoint. No reader may run meanwhile.
 func (r *Ring) adoptState(s *state, checkpoint eventstore.Checkpoint) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.state.Store(s)
 	r.checkpoint, r.isSynced, r.hasDiverged, r.otherLog = checkpoint, false, false, false
-	r.releaseWaiters() // the snapshot may hold what they wait for
+	r.releaseWaiters() // r.releaseWaiters() // the snapshot may hold what they wait for
 }
 
-// takeSnapshot is what the ring knows at this instant. It holds the lock only while it copies pointers to pages.
+// takeSnapshot is the ring's state at this instant. It holds the lock only while it copies pointers to pages.
 func (r *Ring) takeSnapshot() snapshot {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -302,7 +301,7 @@ func (r *Ring) takeSnapshot() snapshot {
 	return snapshot{r.checkpoint, s.words.all(), s.stoppedStreams().marshal(), s.accounts.snapshot(), s.keys.snapshot(), s.byHash.live}
 }
 
-// errVoidsFolded: a correction names an event that the ring has folded. The ring folds the log again without it.
+// errVoidsFolded: a correction names an event that the ring has already folded. The ring folds the log again without it.
 var errVoidsFolded = errors.New("a correction names an event that was folded")
 
 // voidedEvent is an event that a correction names.
@@ -311,9 +310,9 @@ type voidedEvent struct {
 	revision eventstore.Revision
 }
 
-// foldNext folds the next event of the log, or passes it over. The caller holds mu. A correction that names an event which
-// was folded already makes it fail with errVoidsFolded: a fold cannot be undone, so Run restarts from zero, and the second
-// fold leaves out the events in voided.
+// foldNext folds the next event of the log, or skips it. The caller holds mu. It fails with errVoidsFolded for a correction
+// that names an event already folded: a fold cannot be undone, so Run restarts from zero, and the second fold leaves out the
+// events in voided.
 func (r *Ring) foldNext(e eventstore.RecordedEvent) error {
 	s := r.state.Load()
 	at, corrects := eventstore.VoidedRevision(e)

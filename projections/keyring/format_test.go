@@ -18,11 +18,11 @@ import (
 
 var update = flag.Bool("update", false, "write the golden snapshot file; only for a new format")
 
-// format3File is a snapshot as the releases that introduced format 3 have written it. It is never written again.
+// format3File is a snapshot written by the releases that introduced format 3. It is never written again.
 const format3File = "testdata/format3"
 
-// formatEvents are events with some of everything that a snapshot holds: scheduled terms, an agency, one that was closed before a
-// join began, a closed account, all kinds of credentials, and a stopped stream.
+// formatEvents are events that produce everything a snapshot can hold: scheduled terms, an agency, one that was closed before
+// a join began, a closed account, all kinds of credentials, and a stopped stream.
 func formatEvents(l *fakeLog) {
 	later := startTime.Add(time.Hour)
 	l.add("account-agency", startTime, event.AccountOpened{Account: "agency", Plan: plan.Growth, Quota: 900, Anchor: plan.Date{Year: 2026, Month: 2, Day: 28}})

@@ -18,8 +18,7 @@ import (
 	"lieudit/schemas/token"
 )
 
-// randomHistory appends random events of a few accounts to a fake log, and keeps in the plainest form what they add up
-// to.
+// randomHistory appends random events of a few accounts to a fake log, and keeps their expected result in the plainest form.
 type randomHistory struct {
 	*rand.Rand
 	*fakeLog
@@ -44,9 +43,9 @@ type plainMembership struct {
 	effective, decided time.Time
 }
 
-// agencyAt applies the rules of memberships one by one. A change that is replaced before it begins is none, and neither is a join whose
-// agency is closed before it begins. A decision after that join would have begun ends what it had found (only an account without an
-// agency can join one, so that is nothing).
+// agencyAt applies the rules of memberships one by one. A change that is replaced before it begins never happens, nor does a
+// join whose agency is closed before it begins. A decision after that join would have begun also ends the state it replaced
+// (only an account without an agency can join one, so there is nothing to end).
 func (c *randomHistory) agencyAt(id string, at time.Time) (agency string) {
 	all := c.accounts[id].agency
 	for i, m := range all {
@@ -191,7 +190,7 @@ func (c *randomHistory) changeOrigins() {
 	}
 }
 
-// shuffledKeys yields the keys in an order that the seed decides.
+// shuffledKeys yields the keys in an order determined by the seed.
 func (c *randomHistory) shuffledKeys() iter.Seq2[string, *grant.Grant] {
 	names := slices.Sorted(maps.Keys(c.keys))
 	c.Shuffle(len(names), func(i, j int) { names[i], names[j] = names[j], names[i] })
@@ -259,7 +258,7 @@ func (c *randomHistory) checkAnswers(t *testing.T, r *Ring, at time.Time) {
 	}
 }
 
-// ringFromSnapshot returns a ring that continues from a snapshot taken somewhere in the history, and gets some events
+// ringFromSnapshot returns a ring that continues from a snapshot taken somewhere in the history, and receives some events
 // twice.
 func (c *randomHistory) ringFromSnapshot(t *testing.T) *Ring {
 	t.Helper()

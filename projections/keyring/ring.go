@@ -1,6 +1,6 @@
-// Package keyring holds in memory all that authentication needs: which keys and tokens are valid, whose they are, and
-// which terms they give at an instant. Its one constraint: a revocation made anywhere counts here within a second, or
-// the ring says that it is not fresh. It needs no database and no vault.
+// Package keyring holds in memory everything that authentication needs: which keys and tokens are valid, whose they are, and
+// which terms they give at an instant. A revocation made anywhere counts here within a second, or the ring reports that it is
+// not fresh. It needs no database and no vault.
 //
 //	Store.ReadAll, every 250 ms ──> pollLog ──> recordPollSuccess ──> IsFresh, FreshUntil, AwaitFresh
 //	                                   │
@@ -10,15 +10,15 @@
 //
 // A credential is an API key of an account, secret or publishable, or a customer-area token. The ring holds the hashes of
 // credentials and never their texts. An account or token is stopped while the ring has met an event of it that cannot be
-// used: the event may be the one that revokes a key.
+// used: that event may be the one that revokes a key.
 //
-// The subscription brings events as soon as they are on the log; the polls prove that none is missing. Both hand signals
-// to applySignal, which drops what the other has brought. FindKey and its like read the state at any time, without a
+// The subscription delivers events as soon as they are on the log; the polls prove that none is missing. Both hand signals to
+// applySignal, which drops what the other has already delivered. FindKey and its like read the state at any time, without a
 // lock.
 //
-// The state is tables of copy-on-write pages with a hash index of their own, because at a million keys a concurrent map of
-// pointers, tried in their place, took 231 bytes a key in memory instead of 132, a garbage collection marked seven times
-// as long, and taking a snapshot kept events from being folded for 50 ms instead of 0.4 ms.
+// The state is tables of copy-on-write pages with a hash index of their own. With a million keys, a concurrent map of
+// pointers took 231 bytes of memory per key instead of 132, a garbage collection marked seven times as long, and taking a
+// snapshot blocked folding for 50 ms instead of 0.4 ms.
 package keyring
 
 import (
@@ -36,13 +36,13 @@ import (
 	"lieudit/schemas/token"
 )
 
-// Staleness is how long ago the last successful poll of the log may have begun for the ring to be fresh.
+// Staleness is how long ago the last successful poll of the log may have begun while the ring is still fresh.
 const Staleness = eventstore.MaxStaleness
 
-// Ring is the key ring of one instance. Its methods may be called at any time by any goroutine. FindKey, FindToken,
-// Terms and IsFresh take no lock and never wait.
+// Ring is the key ring of one instance. Its methods are safe for concurrent use. FindKey, FindToken, Terms and IsFresh take
+// no lock and never wait.
 type Ring struct {
-	Disk osfile.Disk // of the snapshot's file; it may be set before Run
+	Disk osfile.Disk // Disk osfile.Disk // of the snapshot's file; it may be set before Run
 
 	store eventstore.Store
 	clock func() time.Time // elapsed time
@@ -53,12 +53,12 @@ type Ring struct {
 	state         atomic.Pointer[state]
 	lastPollStart atomic.Int64 // when the last successful poll began: nanoseconds since epoch, or neverPolled
 
-	mu           sync.Mutex // guards what follows and all changes of state: there is one writer at a time
+	mu           sync.Mutex // mu           sync.Mutex // guards the fields below and all changes of state: there is one writer at a time
 	checkpoint   eventstore.Checkpoint
 	isSynced     bool                 // a poll has reached the log's end
 	voided       map[voidedEvent]bool // events that corrections name: they are not folded
-	hasDiverged  bool                 // the checkpoint is not on the log, or the log is to be folded again
-	otherLog     bool                 // because the log has another identity
+	hasDiverged  bool                 // hasDiverged  bool                 // the checkpoint is not on the log, or the log must be folded again
+	otherLog     bool                 // otherLog     bool                 // because the log has another identity
 	divergedAt   time.Time            // only polls that begin later count again
 	reason       string               // why the last poll failed
 	loggedReason string               // the reason that was logged
@@ -75,8 +75,8 @@ type waiter struct {
 // neverPolled is the lastPollStart of a ring that no poll counts for.
 const neverPolled = math.MinInt64
 
-// New returns an empty ring of the log in store, which Run fills. file is where its snapshot is kept between runs; ""
-// keeps none.
+// New returns an empty ring of the log in store, which Run fills. file is where its snapshot is kept between runs; "" means
+// no snapshot.
 func New(store eventstore.Store, clock func() time.Time, file string, log *slog.Logger) *Ring {
 	r := &Ring{store: store, clock: clock, file: file, log: log, epoch: clock(), reason: "the log has not been read yet"}
 	r.state.Store(newState())
@@ -85,8 +85,8 @@ func New(store eventstore.Store, clock func() time.Time, file string, log *slog.
 }
 
 // FindKey returns what the API key with a hash gives at an instant. It is false for a key that is unknown or revoked, or
-// whose account, or the agency that the account has at that instant, is closed. The grant of an account that is stopped,
-// or whose agency is stopped, is marked as Stopped, whatever else is known.
+// whose account, or the agency that the account has at that instant, is closed. The grant of an account that is stopped, or
+// whose agency is stopped, is marked as Stopped, whatever else is known.
 func (r *Ring) FindKey(hash token.Hash, now time.Time) (grant.Grant, bool) {
 	s := r.state.Load()
 	k, ok := s.findKey(&hash)
@@ -111,8 +111,8 @@ func (k credentialKind) tokenKind() token.Kind {
 	return token.Secret
 }
 
-// FindToken returns what the customer-area token with a hash gives. It is false for a token that is unknown or revoked, and
-// for one whose account is closed. The grant of a token that is stopped, or whose account is, is marked as Stopped.
+// FindToken returns what the customer-area token with a hash gives. It is false for a token that is unknown or revoked, or
+// whose account is closed. The grant of a token that is stopped, or whose account is, is marked as Stopped.
 func (r *Ring) FindToken(hash token.Hash) (grant.TokenGrant, bool) {
 	s := r.state.Load()
 	k, ok := s.findKey(&hash)
@@ -149,7 +149,7 @@ func (r *Ring) IsFresh(now time.Time) bool {
 }
 
 // AwaitPosition returns once the ring's answers contain everything on the log up to a position, or with ctx's error. The
-// event at the position may be one that does not concern the ring: polls move the checkpoint past such events too.
+// event at the position need not concern the ring: polls move the checkpoint past such events too.
 func (r *Ring) AwaitPosition(ctx context.Context, position eventstore.Position) error {
 	r.mu.Lock()
 	if r.checkpoint.Position >= position {
@@ -180,14 +180,14 @@ func (r *Ring) removeWaiter(passed chan struct{}) {
 	}
 }
 
-// Checkpoint is the place on the log up to which all events are folded.
+// Checkpoint is the log position up to which all events are folded.
 func (r *Ring) Checkpoint() eventstore.Checkpoint {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.checkpoint
 }
 
-// Status is how the ring is doing.
+// Status is the state of the ring, for monitoring.
 type Status struct {
 	Fresh         bool
 	Position      eventstore.Position // all events up to here are folded
@@ -196,7 +196,7 @@ type Status struct {
 	Keys          int                 // credentials of all kinds, not revoked
 }
 
-// Status returns how the ring is doing at an instant.
+// Status returns the state of the ring at an instant.
 func (r *Ring) Status(now time.Time) Status {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -213,8 +213,8 @@ func (r *Ring) Status(now time.Time) Status {
 	return st
 }
 
-// FreshUntil is until when the ring is fresh if no further poll succeeds; zero before the first poll, and while the log
-// is another one.
+// FreshUntil is how long the ring stays fresh if no further poll succeeds; zero before the first poll, and while the log is
+// another one.
 func (r *Ring) FreshUntil() time.Time {
 	lastPollStart := r.lastPollStart.Load()
 	if lastPollStart == neverPolled {
@@ -226,7 +226,7 @@ func (r *Ring) FreshUntil() time.Time {
 // AwaitFresh returns once the ring is fresh, or with ctx's error.
 func (r *Ring) AwaitFresh(ctx context.Context) error {
 	for {
-		nextPoll := r.nextPollDone() // before IsFresh: a poll that succeeds in between is not missed
+		nextPoll := r.nextPollDone() // nextPoll := r.nextPollDone() // before IsFresh, so as not to miss a poll that succeeds in between
 		if r.IsFresh(r.clock()) {
 			return nil
 		}
@@ -248,7 +248,7 @@ func (r *Ring) nextPollDone() <-chan struct{} {
 	return r.nextPoll
 }
 
-// notifyPollDone wakes who waits for a successful poll. The caller holds mu.
+// notifyPollDone wakes those who wait for a successful poll. The caller holds mu.
 func (r *Ring) notifyPollDone() {
 	if r.nextPoll != nil {
 		close(r.nextPoll)

@@ -19,14 +19,14 @@ import (
 	"lieudit/eventstore/disk/osfile"
 )
 
-// snapshot is what a ring knew at a checkpoint. It shares pages with the ring, which never change. The file holds, in this
+// snapshot is the ring's state at a checkpoint. It shares pages with the ring, which never change. The file holds, in this
 // order:
 //
 //	snapshotHeader
 //	the checkpoint: log (16 bytes), position (8 bytes, little endian), event (16 bytes)
 //	two lists of texts: words, stopped
 //	the number of accounts; the number of keys, at least as many as follow
-//	the accounts, each with its id; a row refers to an account by its place here + 1
+//	the accounts, each with its id; a row refers to an account by its number here, from 1
 //	the keys, each beginning with its kind, with their texts and origins; a kind of 0 (freeRow) ends them
 //	the CRC-32C of everything before (4 bytes, little endian)
 //
@@ -40,19 +40,19 @@ type snapshot struct {
 	live       int // keys
 }
 
-// snapshotHeader begins every file of this format. Another format has another header, and is not read: the ring folds the log from
-// its beginning once. Format 2 did not say when an account was closed.
+// snapshotHeader begins every file of this format. A file with another header is not read: the ring then folds the log once
+// from its beginning. Format 2 did not record when an account was closed.
 const snapshotHeader = "lieudit key ring, format 3\n"
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// writeFile replaces the file by the snapshot. It does not sync: what a power loss leaves fails its checksum, and the
-// ring can do without a snapshot.
+// writeFile replaces the file by the snapshot. It does not sync: a file torn by a power loss fails its checksum, and the ring
+// can do without a snapshot.
 func (s snapshot) writeFile(file string, disk osfile.Disk) error {
 	return disk.ReplaceFile(file, s.marshal)
 }
 
-// marshal writes the file. It returns the first error of f.
+// marshal writes the file's contents. It returns the first error of f.
 func (s snapshot) marshal(f io.Writer) error {
 	sum := crc32.New(castagnoli)
 	w := bufio.NewWriterSize(io.MultiWriter(f, sum), 1<<16)
@@ -84,7 +84,7 @@ func (s snapshot) appendHead(b []byte) []byte {
 	return binary.AppendUvarint(b, uint64(s.live))
 }
 
-// canBeUsed reports whether the key can ever give anything: not after its account was closed.
+// canBeUsed reports whether the key can still give anything: not after its account was closed.
 func (s snapshot) canBeUsed(k *key) bool {
 	if k.kind == freeRow || k.account == 0 {
 		return k.kind != freeRow
@@ -105,8 +105,8 @@ func readSnapshotFile(file string) (*state, eventstore.Checkpoint, error) {
 	return unmarshalSnapshot(data)
 }
 
-// unmarshalSnapshot reads a file's bytes. Any bytes give a state or an error, never a panic: the checksum does not protect
-// from a file that another program wrote.
+// unmarshalSnapshot parses a file's bytes. Any bytes give a state or an error, never a panic: the checksum does not protect
+// against a file written by another program.
 func unmarshalSnapshot(data []byte) (*state, eventstore.Checkpoint, error) {
 	if len(data) < len(snapshotHeader)+4 || string(data[:len(snapshotHeader)]) != snapshotHeader {
 		return nil, eventstore.Checkpoint{}, errors.New("not a snapshot of this format")
@@ -158,7 +158,7 @@ func boolByte(b bool) byte {
 	return 0
 }
 
-// appendKey writes the kind first: freeRow in its place ends the keys.
+// appendKey writes the kind first: a freeRow there ends the keys.
 func appendKey(b []byte, k *key) []byte {
 	b = append(b, byte(k.kind))
 	b = append(b, k.hash[:]...)
@@ -167,11 +167,11 @@ func appendKey(b []byte, k *key) []byte {
 	return binary.AppendUvarint(b, uint64(k.role))
 }
 
-// cursor reads what the append functions wrote. Once bad it stays bad and reads zeros.
+// cursor reads what the append functions wrote. Once it is bad it stays bad and reads zeros.
 type cursor struct {
 	rest     []byte
 	bad      bool
-	words    uint64 // how many there are; a reference beyond is bad
+	words    uint64 // words    uint64 // how many there are; a greater reference is bad
 	accounts uint64 // likewise
 }
 
@@ -207,7 +207,7 @@ func (c *cursor) int() int64 {
 	return v
 }
 
-// texts reads a list. Each text takes at least one byte, so a longer list than there are bytes is damage; nothing is
+// texts reads a list. Each text takes at least one byte, so a list longer than the remaining bytes is damage; nothing is
 // allocated for it.
 func (c *cursor) texts() []string {
 	n := c.uint()
@@ -237,7 +237,7 @@ func (c *cursor) state() (*state, eventstore.Checkpoint) {
 	c.bad = c.bad || err != nil
 	s.stopped.Store(&stopped)
 	c.accounts = c.upTo(uint64(len(c.rest)))
-	keys := min(c.uint(), uint64(len(c.rest))) // it counts keys of closed accounts too, which are not in the file
+	keys := min(c.uint(), uint64(len(c.rest))) // keys := min(c.uint(), uint64(len(c.rest))) // includes keys of closed accounts, which are not in the file
 	c.accountRows(s)
 	c.keyRows(s, int(keys))
 	return s, checkpoint
@@ -306,8 +306,8 @@ func (c *cursor) readKey(kind credentialKind) key {
 
 const (
 	saveInterval    = time.Minute // least time between two snapshots
-	minSaveChanges  = 1000        // changes that are worth one
-	minSaveDistance = 64 << 20    // so much of the log is worth one, whatever changed
+	minSaveChanges  = 1000        // minSaveChanges  = 1000        // how many changes are worth one
+	minSaveDistance = 64 << 20    // minSaveDistance = 64 << 20    // how many bytes of log are worth one, whatever changed
 )
 
 // snapshotSaver keeps the snapshot file. It writes in a goroutine of its own, one snapshot at a time. Only the goroutine of
@@ -317,7 +317,7 @@ type snapshotSaver struct {
 	disk       osfile.Disk
 	log        *slog.Logger
 	checkpoint eventstore.Checkpoint // of the last snapshot taken
-	savedAt    time.Time             // when that was
+	savedAt    time.Time             // savedAt    time.Time             // when it was taken
 	isSaving   atomic.Bool
 	writes     sync.WaitGroup
 }
@@ -340,7 +340,7 @@ func (v *snapshotSaver) saveAsync(s snapshot, now time.Time) {
 	})
 }
 
-// saveFinal writes the last snapshot, if anything is new in it.
+// saveFinal writes the last snapshot if it holds anything new.
 func (v *snapshotSaver) saveFinal(s snapshot) {
 	v.writes.Wait()
 	if v.file != "" && s.checkpoint != v.checkpoint {

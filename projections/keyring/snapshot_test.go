@@ -169,7 +169,7 @@ func TestASnapshotIsTakenWhileRunningWhenMuchHasChanged(t *testing.T) {
 	})
 }
 
-// encodedSnapshot is a small snapshot file with some of everything.
+// encodedSnapshot is a small snapshot file that holds everything a snapshot can.
 func encodedSnapshot(t testing.TB) []byte {
 	t.Helper()
 	l := newFakeLog()
@@ -264,7 +264,7 @@ func FuzzASnapshotWithTheRightChecksumIsReadOrRefused(f *testing.F) {
 		if err != nil {
 			return
 		}
-		for n := range s.keys.rows { // whatever was accepted can be asked
+		for n := range s.keys.rows { // for n := range s.keys.rows { // everything that was accepted can be queried
 			p, i := s.keys.pageOf(n)
 			s.findKey(&p.rows[i].hash)
 			if owner := p.rows[i].account; owner != 0 {

@@ -19,11 +19,11 @@ import (
 	"lieudit/schemas/token"
 )
 
-// state is what the ring knows at its checkpoint. It holds hardly a pointer, so that a million keys cost the garbage
-// collector nothing. One goroutine writes; others read without a lock. So a row is written before an index names it, and is
-// taken out of the index before it is emptied.
+// state is what the ring knows at its checkpoint. It holds almost no pointers, so that a million keys cost the garbage
+// collector nothing. One goroutine writes; others read without a lock. So a row is written before an index refers to it, and
+// is taken out of the index before it is emptied.
 type state struct {
-	keys     pages[key] // text: id and hint; list: origins
+	keys     pages[key] // keys     pages[key] // text: id and hint; list: origins
 	byHash   index
 	freeRows []uint32       // of keys that are gone
 	accounts pages[account] // text: id
@@ -66,7 +66,7 @@ func (f foundKey) id() string { return f.text[:f.idLen] }
 
 func (f foundKey) hint() string { return f.text[f.idLen:] }
 
-// fingerprint is the number by which the index finds a hash. Hashes are random, so their first four bytes will do.
+// fingerprint is the number by which the index finds a hash. Hashes are random, so their first four bytes are enough.
 func fingerprint(h *token.Hash) uint32 { return binary.LittleEndian.Uint32(h[:]) }
 
 // findKey finds the key with a hash, which it compares in constant time.
@@ -80,8 +80,8 @@ func (s *state) findKey(h *token.Hash) (foundKey, bool) {
 	return foundKey{}, false
 }
 
-// putKey adds a key, or replaces the one of the same hash. It reuses the row of a dropped key if there is one. text is the
-// key's id and hint, one after the other.
+// putKey adds a key, or replaces the one with the same hash. It reuses the row of a dropped key if there is one. text is the
+// key's id followed by its hint.
 func (s *state) putKey(k key, text string, origins []string) error {
 	if len(text) > maxText {
 		return fmt.Errorf("key with %d bytes of text", len(text))
@@ -99,7 +99,7 @@ func (s *state) putKey(k key, text string, origins []string) error {
 	return nil
 }
 
-// dropKey deletes a key, if there is one with the hash.
+// dropKey deletes the key with a hash, if there is one.
 func (s *state) dropKey(h token.Hash) {
 	if k, ok := s.findKey(&h); ok {
 		s.byHash.drop(fingerprint(&h), k.row)
@@ -118,7 +118,7 @@ func (s *state) findAccount(id string) (uint32, bool) {
 	return 0, false
 }
 
-// ensureAccount returns the row of an account, a new one for an id that has none.
+// ensureAccount returns the row of an account, a new one if necessary.
 func (s *state) ensureAccount(id string) (uint32, error) {
 	if n, ok := s.findAccount(id); ok {
 		return n, nil
@@ -132,7 +132,7 @@ func (s *state) ensureAccount(id string) (uint32, error) {
 	return n, nil
 }
 
-// internedTexts are the few texts that rows have in common: plans and roles. They are never removed.
+// internedTexts are the few texts that rows share: plans and roles. They are never removed.
 type internedTexts struct{ list atomic.Pointer[[]string] }
 
 // textID is the number of an interned text; 0 is "".
@@ -146,8 +146,8 @@ func (w *internedTexts) textOf(n textID) string {
 	return (*w.list.Load())[n-1]
 }
 
-// intern returns the number of a text, a new one for a text that has none. It replaces the list and never changes it,
-// because readers may hold it.
+// intern returns the number of a text, a new one if necessary. It replaces the list and never changes it, because readers may
+// hold it.
 func (w *internedTexts) intern(text string) textID {
 	if text == "" {
 		return 0
@@ -171,9 +171,8 @@ func (w *internedTexts) all() []string {
 // categories are the categories of all events that concern credentials.
 var categories = eventstore.Filter{"account", "token"}
 
-// foldEvent applies one recorded event. Personal fields stay sealed: the ring needs none, and so no vault. An event that
-// the ring does not know is an error, because it may revoke a key. One that cannot be used is an
-// *eventstore.UnusableError.
+// foldEvent applies one recorded event. Personal fields stay sealed: the ring needs neither them nor a vault. An event that
+// the ring does not know is an error, because it may revoke a key. One that cannot be used is an *eventstore.UnusableError.
 func (s *state) foldEvent(r eventstore.RecordedEvent) error {
 	e, err := eventstore.DecodeStrict(r)
 	if err != nil {
@@ -186,8 +185,8 @@ func (s *state) foldEvent(r eventstore.RecordedEvent) error {
 	return nil
 }
 
-// applyEvent applies an event. Those of which the catalog says that they change no access (event.Type.KeepsAccess) change
-// nothing here. The length of a hash was checked when the event was decoded.
+// applyEvent applies an event. Those that the catalog marks as changing no access (event.Type.KeepsAccess) change nothing
+// here. The length of a hash was checked when the event was decoded.
 func (s *state) applyEvent(r eventstore.RecordedEvent, e event.Event) error {
 	id := eventstore.EntityID(r.Stream)
 	switch e := e.(type) {
@@ -258,8 +257,8 @@ func (s *state) accountRef(id string) (uint32, error) {
 	return n + 1, err
 }
 
-// changeAgency makes an account a sub-client of another account, or of none for "", from effective on. What was scheduled and has
-// begun becomes the value, with the instant when it began.
+// changeAgency makes an account a sub-client of another account, or of none for "", from effective on. A scheduled value that
+// has begun becomes the current one, with the instant when it began.
 func (s *state) changeAgency(id, to string, recorded, effective time.Time) error {
 	agency, err := s.accountRef(to)
 	if err != nil {
@@ -294,7 +293,8 @@ func (s *state) issueCredential(i issuedCredential) error {
 	return s.putKey(k, i.id+i.hint, i.origins)
 }
 
-// changeOrigins replaces the origins of a publishable key. A key that is unknown by now, because it was revoked, stays so.
+// changeOrigins replaces the origins of a publishable key. A key that is unknown by now, because it was revoked, stays
+// unknown.
 func (s *state) changeOrigins(e event.KeyOriginsChanged) error {
 	h := token.Hash(e.Hash)
 	if k, ok := s.findKey(&h); ok {
@@ -303,11 +303,12 @@ func (s *state) changeOrigins(e event.KeyOriginsChanged) error {
 	return nil
 }
 
-// account is what decides what an account's keys give. Rows of accounts are never freed: a closed account stays, closed.
+// account is everything that decides what an account's keys give. Rows of accounts are never freed: a closed account keeps
+// its row.
 type account struct {
 	own         scheduled[terms]
 	agency      scheduled[uint32] // row + 1 of the account it is a sub-client of, 0 for none; see state.agencyAt
-	agencyBegan int64             // when agency.value began that was scheduled before, in Unix microseconds; 0 for what held at once
+	agencyBegan int64             // agencyBegan int64             // when a scheduled agency.value began, in Unix microseconds; 0 if it held at once
 	closed      int64             // when it was closed, in Unix microseconds; 0 while it is open
 	anchor      int32             // see packDate
 	opened      bool
@@ -327,7 +328,7 @@ type scheduled[T any] struct {
 	from        int64 // when next begins; 0 if nothing is scheduled
 }
 
-// set makes value hold from an instant on; recorded is when that was decided. It replaces what has not begun by then.
+// set makes value hold from an instant on; recorded is when that was decided. It replaces a value that has not begun by then.
 func (s *scheduled[T]) set(value T, from, recorded time.Time) {
 	s.value, s.from = s.valueAt(recorded.UnixMicro()), 0
 	if from.After(recorded) {
@@ -345,8 +346,8 @@ func (s *scheduled[T]) valueAt(t int64) T {
 	return s.value
 }
 
-// termsAt returns the id of the account in row n and its terms. ok is false if the account or its agency is not open; the
-// id and the terms are those of the row all the same.
+// termsAt returns the id of the account in row n and its terms. ok is false if the account or its agency is not open; the id
+// and the terms are those of the row even then.
 func (s *state) termsAt(n uint32, now time.Time) (id string, t grant.Terms, ok bool) {
 	p, i := s.accounts.pageOf(n)
 	a, at := &p.rows[i], now.UnixMicro()
@@ -359,8 +360,8 @@ func (s *state) termsAt(n uint32, now time.Time) (id string, t grant.Terms, ok b
 	return p.text(i), t, ok
 }
 
-// agencyAt is the agency of an account at an instant, as a row + 1, or 0. A membership that was to begin after its agency was closed
-// never begins: the account stays what it was before.
+// agencyAt is the agency of an account at an instant, as a row + 1, or 0. A membership scheduled to begin after its agency
+// was closed never begins: the account stays as it was.
 func (s *state) agencyAt(a *account, at int64) uint32 {
 	if a.agency.from != 0 && a.agency.from <= at && !s.wasClosedBefore(a.agency.next, a.agency.from) {
 		return a.agency.next
@@ -371,7 +372,7 @@ func (s *state) agencyAt(a *account, at int64) uint32 {
 	return a.agency.value
 }
 
-// wasClosedBefore reports whether the account of a row + 1 was closed before an instant.
+// wasClosedBefore reports whether the account at ref, a row + 1, was closed before an instant.
 func (s *state) wasClosedBefore(ref uint32, at int64) bool {
 	if ref == 0 {
 		return false
@@ -381,8 +382,8 @@ func (s *state) wasClosedBefore(ref uint32, at int64) bool {
 	return closed != 0 && closed < at
 }
 
-// inheritTerms gives t what a sub-client has from the agency in row n: its plan and anchor, and the agency's quota next to its own.
-// The agency's own agency does not matter.
+// inheritTerms gives t what a sub-client has from the agency in row n: its plan and anchor, and the agency's quota along with
+// its own. The agency's own agency does not matter.
 func (s *state) inheritTerms(t *grant.Terms, n uint32, at int64) (open bool) {
 	p, i := s.accounts.pageOf(n)
 	agency := &p.rows[i]
@@ -400,12 +401,12 @@ func unpackDate(n int32) plan.Date {
 	return plan.Date{Year: int(n >> 9), Month: time.Month(n >> 5 & 15), Day: int(n & 31)}
 }
 
-// The rest of this file stops streams. An event that cannot be used may be the one that revokes a key. So it stops its
-// stream, and no other: the keys of a stopped account, and of the sub-clients of a stopped agency, are found but give
-// nothing, as does a stopped token. A correction that names the event lets the stream continue. Nothing must be taken
-// back then, since the event was never folded.
+// The rest of this file stops streams. An event that cannot be used may be the one that revokes a key. So it stops its own
+// stream, and only that: the keys of a stopped account, and of the sub-clients of a stopped agency, are found but give
+// nothing, and neither does a stopped token. A correction that names the event lets the stream continue. Nothing has to be
+// undone then, since the event was never folded.
 
-// unusableEvents are the events that cannot be used and that no correction names, by stream. A map is replaced, never
+// unusableEvents are, by stream, the events that cannot be used and that no correction names. A map is replaced, never
 // changed.
 type unusableEvents map[string][]eventstore.Revision
 
@@ -423,7 +424,7 @@ func (s *state) stopStream(r eventstore.RecordedEvent) {
 	s.setStopped(r.Stream, append(slices.Clone(s.stoppedStreams()[r.Stream]), r.Revision))
 }
 
-// resumeStream removes an event that a correction names. It is false for an event that was folded.
+// resumeStream removes an event that a correction names. It returns false for an event that was folded.
 func (s *state) resumeStream(stream string, at eventstore.Revision) bool {
 	events := s.stoppedStreams()[stream]
 	i := slices.Index(events, at)
@@ -442,7 +443,7 @@ func (s *state) stoppedStreams() unusableEvents {
 	return nil
 }
 
-// setStopped replaces the events of one stream; without events the stream is not stopped any more.
+// setStopped replaces the events of one stream; without events the stream is no longer stopped.
 func (s *state) setStopped(stream string, events []eventstore.Revision) {
 	changed := maps.Clone(s.stoppedStreams())
 	if changed == nil {
@@ -454,7 +455,7 @@ func (s *state) setStopped(stream string, events []eventstore.Revision) {
 	s.stopped.Store(&changed)
 }
 
-// marshal returns the events as a snapshot holds them: stream@revision, sorted.
+// marshal returns the events in the form of a snapshot: stream@revision, sorted.
 func (s unusableEvents) marshal() (all []string) {
 	for stream, events := range s {
 		for _, at := range events {

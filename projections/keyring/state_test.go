@@ -86,7 +86,7 @@ func TestAKeyGivesWhatItsAccountHasAtThatInstant(t *testing.T) {
 	h.checkGrant("k", later.Add(-time.Microsecond), secretGrant("k", "a", grant.Terms{Plan: plan.Growth, Quota: 500_000, Anchor: anchor}))
 	h.checkGrant("k", later, secretGrant("k", "a", grant.Terms{Plan: plan.Starter, Quota: 9, Anchor: anchor}))
 	h.appendEvents("account-a", event.PlanChanged{To: plan.Business, Quota: 10, Effective: h.now.Add(time.Hour)})
-	for _, at := range []time.Time{h.now, later, later.AddDate(1, 0, 0)} { // terms that had not begun were replaced
+	for _, at := range []time.Time{h.now, later, later.AddDate(1, 0, 0)} { // for _, at := range []time.Time{h.now, later, later.AddDate(1, 0, 0)} { // terms that had not begun were replaced
 		h.checkGrant("k", at, secretGrant("k", "a", grant.Terms{Plan: plan.Business, Quota: 10, Anchor: anchor}))
 	}
 }
@@ -116,7 +116,8 @@ func TestASubClientHasThePlanAndAnchorOfItsAgency(t *testing.T) {
 	}
 }
 
-// A join to come ends with its agency, whichever of the two is recorded first, and also for what is decided about the account later.
+// A scheduled join ends with its agency, whichever of the two is recorded first, and even for later decisions about the
+// account.
 func TestAJoinToComeEndsWithItsAgency(t *testing.T) {
 	t.Parallel()
 	h := newRingFixture(t)
@@ -289,7 +290,7 @@ func TestConcurrentFindsSeeConsistentKeys(t *testing.T) {
 	}
 }
 
-// queryUntilDone asks for keys that come and go and for one that stays, and returns what was wrong with an answer.
+// queryUntilDone looks up keys that come and go and one that stays, and returns what was wrong with an answer.
 func queryUntilDone(r *Ring, done chan struct{}) string {
 	names := make([]string, 300)
 	hashes := make([]token.Hash, len(names))

@@ -33,7 +33,7 @@ func keyState(r *Ring, name string) (found, stopped bool) {
 	return ok, g.Stopped
 }
 
-// TestUnusableEventStopsTheKeysOfItsAccountAlone: also over restarts, until a correction names the event.
+// TestUnusableEventStopsTheKeysOfItsAccountAlone: even across restarts, until a correction names the event.
 func TestUnusableEventStopsTheKeysOfItsAccountAlone(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "ring")

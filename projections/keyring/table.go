@@ -5,13 +5,13 @@ import (
 	"sync/atomic"
 )
 
-// pageRows is how many rows a page has. A change of one row copies the whole page; a snapshot copies one pointer a page.
+// pageRows is how many rows a page has. Changing one row copies the whole page; a snapshot copies one pointer per page.
 const pageRows = 16
 
-// page is a few rows, one text for each, and lists for those that have one. A page that readers can reach never changes.
-// Its pointers come first, so that the garbage collector scans no further.
+// page is a few rows, one text for each, and lists for those that have one. A page that readers can reach never changes. Its
+// pointers come first, so that the garbage collector scans no further.
 type page[R any] struct {
-	texts string // of all rows, one after the other
+	texts string // texts string // of all rows, concatenated
 	lists *[pageRows][]string
 	ends  [pageRows]uint16 // where each row's text ends in texts
 	rows  [pageRows]R
@@ -35,7 +35,7 @@ func (p *page[R]) list(i int) []string {
 	return p.lists[i]
 }
 
-// put changes row i of a page that no reader can reach yet. The texts of later rows move, and with them their ends.
+// put changes row i of a page that no reader can reach yet. The texts of later rows move, and their ends with them.
 func (p *page[R]) put(i int, row R, text string, list []string) {
 	old := p.text(i)
 	start := int(p.ends[i]) - len(old)
@@ -60,8 +60,8 @@ func (p *page[R]) putList(i int, list []string) {
 	p.lists = lists
 }
 
-// pages is a growing table that one goroutine changes while others read it without a lock: a change replaces the page it
-// is in.
+// pages is a growing table that one goroutine changes while others read it without a lock: a change replaces the page that
+// contains it.
 type pages[R any] struct {
 	root atomic.Pointer[[]atomic.Pointer[page[R]]]
 	rows uint32 // rows ever used; only the writer reads it
@@ -72,7 +72,7 @@ func (t *pages[R]) pageOf(n uint32) (*page[R], int) {
 	return (*t.root.Load())[n/pageRows].Load(), int(n % pageRows)
 }
 
-// set writes row n: one that was used, or the next new one.
+// set writes row n: an existing one, or the next new one.
 func (t *pages[R]) set(n uint32, row R, text string, list []string) {
 	changed := new(page[R])
 	if n < t.rows || n%pageRows != 0 {
@@ -84,7 +84,7 @@ func (t *pages[R]) set(n uint32, row R, text string, list []string) {
 	t.replace(int(n/pageRows), changed)
 }
 
-// replace publishes page i. Readers see the page as it was before or as it is now.
+// replace publishes page i. Readers see either the old or the new page.
 func (t *pages[R]) replace(i int, p *page[R]) {
 	root := t.root.Load()
 	if root == nil || i >= len(*root) {
@@ -93,7 +93,7 @@ func (t *pages[R]) replace(i int, p *page[R]) {
 	(*root)[i].Store(p)
 }
 
-// grow makes a larger array of pages and publishes it. Readers of the old array see its pages as they were.
+// grow makes a larger array of pages and publishes it. Readers of the old array see its pages unchanged.
 func (t *pages[R]) grow(i int) *[]atomic.Pointer[page[R]] {
 	grown := make([]atomic.Pointer[page[R]], max(8, 2*i))
 	if old := t.root.Load(); old != nil {
@@ -111,7 +111,7 @@ type pagesSnapshot[R any] struct {
 	rows  uint32
 }
 
-// snapshot copies one pointer a page; the rows are shared, because published pages do not change.
+// snapshot copies one pointer per page; the rows are shared, because published pages do not change.
 func (t *pages[R]) snapshot() pagesSnapshot[R] {
 	f := pagesSnapshot[R]{make([]*page[R], (t.rows+pageRows-1)/pageRows), t.rows}
 	for i := range f.pages {
@@ -128,8 +128,8 @@ func (f pagesSnapshot[R]) each(yield func(row *R, text string, list []string)) {
 	}
 }
 
-// pagesBuilder fills an empty table that nobody reads yet. It fills each page once, where pages.set would copy the page for
-// each row. Call flush at the end.
+// pagesBuilder fills an empty table that nobody reads yet. It fills each page once, whereas pages.set would copy the page for
+// each row. Call flushPage at the end.
 type pagesBuilder[R any] struct {
 	table *pages[R]
 	page  *page[R]
@@ -163,8 +163,8 @@ func (f *pagesBuilder[R]) flushPage() {
 	}
 }
 
-// index finds rows by a 32-bit fingerprint: an open-addressed hash table, at most half full. One goroutine writes.
-// Readers take no lock and may see a row that has just gone, so they compare what they find. A fingerprint's slots begin at
+// index finds rows by a 32-bit fingerprint: an open-addressed hash table, at most half full. One goroutine writes. Readers
+// take no lock and may see a row that has just been removed, so they compare what they find. A fingerprint's slots begin at
 // the fingerprint modulo the size, which is a power of two, and continue up to the first slot that was never used.
 type index struct {
 	slots atomic.Pointer[[]atomic.Uint64] // fingerprint in the high 32 bits, row + 1 in the low ones; 0 if never used
@@ -172,7 +172,7 @@ type index struct {
 	live  int                             // rows in the index; only the writer reads it
 }
 
-// tombstone stands in place of row + 1 in a slot whose row is gone. A slot of 0 would hide the rows in the slots after it.
+// tombstone replaces row + 1 in a slot whose row is gone. A slot of 0 would hide the rows in the slots after it.
 const tombstone = 1<<32 - 1
 
 // rows yields the rows with a fingerprint.
@@ -195,7 +195,7 @@ func (x *index) rows(fingerprint uint32) iter.Seq[uint32] {
 	}
 }
 
-// addEntry adds a row. It counts tombstones as used, so a table with many of them is made anew without them.
+// addEntry adds a row. It counts tombstones as used, so a table with many of them is rebuilt without them.
 func (x *index) addEntry(fingerprint, row uint32) {
 	if slots := x.slots.Load(); slots == nil || 2*(x.used+1) > len(*slots) {
 		x.resize(x.live + 1)
@@ -205,7 +205,7 @@ func (x *index) addEntry(fingerprint, row uint32) {
 	x.live++
 }
 
-// insertSlot puts a slot into the first place for its fingerprint that was never used.
+// insertSlot puts a slot into the first slot for its fingerprint that was never used.
 func insertSlot(slots []atomic.Uint64, slot uint64) {
 	for i := int(slot >> 32); ; i++ {
 		if at := &slots[i&(len(slots)-1)]; at.Load() == 0 {
@@ -231,8 +231,8 @@ func (x *index) drop(fingerprint, row uint32) {
 	}
 }
 
-// resize makes a table for n rows, without tombstones, next to the one that readers continue using meanwhile. The new
-// table is at most a third full, so the next resize is not soon.
+// resize makes a table for n rows, without tombstones, while readers keep using the old one. The new table is at most a third
+// full, so the next resize is not soon.
 func (x *index) resize(rows int) {
 	size := 16
 	for size < 3*rows {

@@ -11,16 +11,16 @@ import (
 	"lieudit/schemas/table"
 )
 
-// This file stops single accounts. Two kinds of errors stop one account and leave the others alone: an event that cannot
-// be used, and a personal field that cannot be decrypted. All other errors (vault, database, log) stop the whole
-// projection, which retries. A stopped account has a row in account_status, written in the transaction of the batch. Its
-// later events are left out of the rows until a refold (refold.go) has written its rows again from its streams.
+// This file stops single accounts. Two kinds of errors stop one account and leave the others alone: an event that cannot be
+// used, and a personal field that cannot be decrypted. All other errors (vault, database, log) stop the whole projection,
+// which retries. A stopped account has a row in account_status, written in the transaction of the batch. Its later events are
+// left out of the rows until a refold (refold.go) has rewritten its rows from its streams.
 //
 //	Model.decodeEvent ──> stoppingEvent: stopErr ──> filterEvents ──> kept ──> Model.foldEvents
 //	                                                       ├──> account_status
 //	                                                       └──> toLog, needsRefold ──> logAccounts, refoldStoppedAccounts
 
-// stopKind returns the kind (table.AccountUnusable, table.AccountUnreadable) in which an error stops an account, or
+// stopKind returns the kind of stop (table.AccountUnusable, table.AccountUnreadable) that an error means for an account, or
 // table.AccountRunning if it stops the whole projection.
 func stopKind(err error) string {
 	var unusable *eventstore.UnusableError
@@ -52,18 +52,18 @@ func (d decodedEvent) nextStatus(s table.AccountStatus) table.AccountStatus {
 	return s
 }
 
-// accountFilter drops the events of stopped accounts from one batch, inside its transaction. An owner is the account or
-// token whose stream an event is in (table.StreamOwner).
+// accountFilter drops the events of stopped accounts from one batch, inside its transaction. An owner is the account or token
+// whose stream an event is in (table.StreamOwner).
 type accountFilter struct {
 	stopped         map[string]table.AccountStatus // by owner
 	correctedOwners map[string]bool                // owners of streams with events that corrections void
 	changed         map[string]table.AccountStatus // by owner: statuses to write in the transaction
-	erased          map[string]eventstore.Position // stopped accounts whose erasure is passed over, and its position
+	erased          map[string]eventstore.Position // erased          map[string]eventstore.Position // stopped accounts whose erasure is skipped, with its position
 	toLog           []table.AccountStatus          // statuses to log once the transaction is committed
 	kept            []decodedEvent                 // to be folded
 }
 
-// filterEvents finds which events are to be folded (accountFilter.kept), and writes the changed statuses of accounts.
+// filterEvents selects the events to fold (accountFilter.kept) and writes the changed statuses of accounts.
 func filterEvents(ctx context.Context, tx *sqldb.Tx, decoded []decodedEvent) (*accountFilter, error) {
 	rows, err := sqldb.Select(ctx, tx, table.AccountStatuses, "where kind <> '' or voided > 0")
 	if err != nil {
@@ -117,10 +117,9 @@ func (d decodedEvent) isCorrection() bool {
 	return ok
 }
 
-// filterEvent keeps an event, or drops it and changes the status of its account. It keeps the events of running accounts
-// that change no status. A correction asks for a refold, an empty commit of a running account is counted and logged, and
-// any other event that cannot be used stops the account. Of a stopped account it notes only the last position, for the
-// refold.
+// filterEvent keeps an event, or drops it and changes the status of its account. It keeps the events of running accounts that
+// change no status. A correction asks for a refold, an empty commit of a running account is counted and logged, and any other
+// event that cannot be used stops the account. For a stopped account it notes only the last position, for the refold.
 func (v *accountFilter) filterEvent(d decodedEvent) {
 	owner := table.StreamOwner(d.record.Stream)
 	s, stopped := v.stopped[owner]
@@ -131,7 +130,7 @@ func (v *accountFilter) filterEvent(d decodedEvent) {
 		}
 	}
 	s.Account, s.LastSkipped = owner, int64(d.record.Position)
-	if _, erased := d.event.(event.AccountErased); erased && s.Kind != table.AccountRefolding { // a refold under way applies the erasure itself, or leaves no rows
+	if _, erased := d.event.(event.AccountErased); erased && s.Kind != table.AccountRefolding { // if _, erased := d.event.(event.AccountErased); erased && s.Kind != table.AccountRefolding { // a running refold applies the erasure itself, or leaves no rows
 		v.erased[owner] = d.record.Position
 	}
 	switch {
@@ -165,7 +164,7 @@ func (v *accountFilter) dropErased(m Model, b *Changeset) {
 	}
 }
 
-// needsRefold reports whether the rows of an account must be written again now.
+// needsRefold reports whether the rows of an account must be rewritten now.
 func (v *accountFilter) needsRefold() bool {
 	for _, s := range v.changed {
 		if s.Kind == table.AccountRefolding {
@@ -175,7 +174,7 @@ func (v *accountFilter) needsRefold() bool {
 	return false
 }
 
-// logAccounts logs the changes of accounts. Several generations meet the same event: it is logged once.
+// logAccounts logs the changes of accounts. Several generations meet the same event, which is logged only once.
 func (w *worker) logAccounts(changes []table.AccountStatus) {
 	for _, s := range changes {
 		switch {

@@ -33,7 +33,7 @@ func (s *cluster) startAllModels(t *testing.T) *instance {
 	return s.startInstance(t, account.Model, audit.Model, locations.Model(true))
 }
 
-// appendRaw appends an event with any data.
+// appendRaw appends an event with arbitrary data.
 func (s *cluster) appendRaw(t *testing.T, stream, name, data string) eventstore.Position {
 	t.Helper()
 	done, err := s.log.Append(t.Context(), stream, eventstore.Any, []eventstore.ProposedEvent{
@@ -130,7 +130,7 @@ var unusableEvents = map[string]func(t *testing.T, s *cluster) eventstore.Positi
 	},
 }
 
-// TestUnusableEventStopsItsAccountAlone: until a correction names it; then all rows are as if it had never been there.
+// TestUnusableEventStopsItsAccountAlone: until a correction names it; then all rows are as if the event had never existed.
 func TestUnusableEventStopsItsAccountAlone(t *testing.T) {
 	t.Parallel()
 	for name, unusable := range unusableEvents {
@@ -180,7 +180,7 @@ func TestUnusableEventStopsItsAccountAlone(t *testing.T) {
 	}
 }
 
-// checkEqualsRebuilt fails unless an account's rows are those of a generation that is filled from the beginning.
+// checkEqualsRebuilt fails unless an account's rows equal those of a generation filled from the beginning.
 func (i *instance) checkEqualsRebuilt(t *testing.T, s *cluster, account string) {
 	t.Helper()
 	all := func() (r struct {
@@ -237,7 +237,7 @@ func TestCorrectionUndoesAnEventThatWasApplied(t *testing.T) {
 	})
 }
 
-// TestAccountsAndTokensAreRefoldedToo: not only locations.
+// TestAccountsAndTokensAreRefoldedToo: not only sites.
 func TestAccountsAndTokensAreRefoldedToo(t *testing.T) {
 	t.Parallel()
 	sqldbtest.EachDatabase(t, func(t *testing.T, address string) {
@@ -295,12 +295,12 @@ func TestAccountsAndTokensAreRefoldedToo(t *testing.T) {
 	})
 }
 
-// lockedVault is a vault that cannot decrypt the fields of some subjects for now.
+// lockedVault is a vault that temporarily cannot decrypt the fields of some subjects.
 type lockedVault struct {
 	projectortest.Vault
 	mu        sync.Mutex
 	lost      map[string]bool
-	afterLost map[string]func() // is called once, after a key was found lost
+	afterLost map[string]func() // afterLost map[string]func() // called once, after a key was found lost
 }
 
 // onLost has f called once, before the next caller learns that the key is lost.
@@ -407,7 +407,7 @@ func TestEmptyCommitIsSkippedAndLoggedOnce(t *testing.T) {
 	})
 }
 
-// TestRefoldLosesNothingThatHappensMeanwhile: while corrections come one after the other, this account and others continue.
+// TestRefoldLosesNothingThatHappensMeanwhile: while one correction follows another, this account and others continue.
 func TestRefoldLosesNothingThatHappensMeanwhile(t *testing.T) {
 	t.Parallel()
 	const changes, corrections = 300, 20

@@ -11,24 +11,24 @@ import (
 	"lieudit/eventstore/sqldb"
 )
 
-// ErrDown: a read model does not advance at the moment; waiting for it is no use.
+// ErrDown: a read model is not advancing at the moment, so waiting for it is useless.
 var ErrDown = errors.New("projection is down")
 
-// errOwnerless is ErrDown where the lease has run out and nobody takes it.
+// errOwnerless is ErrDown after the lease has run out without being taken over.
 var errOwnerless = fmt.Errorf("%w: no instance fills it", ErrDown)
 
 const (
 	positionPollInterval = 10 * time.Millisecond
 	// ownerlessLimit is how long a generation may have no owner before no instance is expected to take over.
 	ownerlessLimit = 2 * leaseDuration
-	// ownerlessWait is how long it must seem so by elapsed time as well: a database's clock that was set forth ends every lease
+	// ownerlessWait is how long it must also seem so by elapsed time: setting a database's clock forward ends every lease
 	// until its owner renews it.
 	ownerlessWait = 2 * renewInterval
 )
 
-// AwaitPosition returns once the generations that this instance serves have passed a position: those of the named
-// models, or of all without names. Name the models that read the category of the event at the position: others may never
-// get there. It fails with ErrDown as soon as a model is known to stand still, and with ctx's error when ctx ends first.
+// AwaitPosition returns once the generations that this instance serves have passed a position: those of the named models, or
+// of all models if none are named. Name the models that read the category of the event at the position: others may never get
+// there. It fails with ErrDown as soon as a model is known to be stuck, and with ctx's error if ctx ends first.
 func (p *Projector) AwaitPosition(ctx context.Context, position eventstore.Position, names ...string) error {
 	for _, m := range p.models {
 		if len(names) > 0 && !slices.Contains(names, m.Name) {
@@ -41,8 +41,8 @@ func (p *Projector) AwaitPosition(ctx context.Context, position eventstore.Posit
 	return nil
 }
 
-// AwaitCaughtUp returns once the serving generation of a model holds all that its log holds now. It fails as
-// AwaitPosition does.
+// AwaitCaughtUp returns once the serving generation of a model holds everything that its log holds now. It fails like
+// AwaitPosition.
 func (p *Projector) AwaitCaughtUp(ctx context.Context, name string) error {
 	m, err := p.modelNamed(name)
 	if err != nil {
@@ -63,8 +63,7 @@ func (p *Projector) AwaitCaughtUp(ctx context.Context, name string) error {
 	return p.AwaitPosition(ctx, at.Position, name)
 }
 
-// Checkpoint is the place up to which the serving generation of a model holds the log, the zero Checkpoint if there is
-// none yet.
+// Checkpoint is the log position that the serving generation of a model has reached, the zero Checkpoint before there is one.
 func (p *Projector) Checkpoint(ctx context.Context, name string) (eventstore.Checkpoint, error) {
 	m, err := p.modelNamed(name)
 	if err != nil {
@@ -90,7 +89,7 @@ func (p *Projector) servingCheckpoint(ctx context.Context, m Model) (at eventsto
 }
 
 // awaitModel polls the position of a model. A generation that this instance fills itself also wakes it; then it polls only
-// now and then, to see whether another generation serves by now.
+// occasionally, to see whether another generation has begun to serve.
 func (p *Projector) awaitModel(ctx context.Context, m Model, position eventstore.Position) error {
 	var ownerlessSince time.Time // zero: it has an owner
 	for {
@@ -120,8 +119,8 @@ func (p *Projector) awaitModel(ctx context.Context, m Model, position eventstore
 	}
 }
 
-// hasPassed reports whether the serving generation has passed a position. If not, and if this instance fills it, changed is
-// closed when that may have changed.
+// hasPassed reports whether the serving generation has passed a position. If it has not, and this instance fills it, changed
+// is closed when that may have changed.
 func (p *Projector) hasPassed(ctx context.Context, m Model, position eventstore.Position) (ok bool, changed chan struct{}, err error) {
 	err = p.registry.ReadGeneration(ctx, m.ReadModel, func(g sqldb.Generation, db *sqldb.DB) error {
 		if w := p.workerOf(g.Name); w != nil {

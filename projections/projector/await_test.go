@@ -14,12 +14,12 @@ import (
 	"lieudit/schemas/table"
 )
 
-// Who waits for a read model that another instance fills continues waiting when the database's clock is set forth: the owner renews its
-// lease, which seems to have run out long ago, within a fraction of a second.
+// A caller that waits for a read model filled by another instance keeps waiting when the database's clock is set forward: the
+// owner renews its lease, which seems long expired, within a fraction of a second.
 func TestALeaseThatAClockEndedDoesNotEndTheWait(t *testing.T) {
 	for _, c := range []struct {
 		name     string
-		isFilled bool // by an owner that is alive
+		isFilled bool // isFilled bool // by a live owner
 		want     error
 		takes    time.Duration // at most
 	}{
@@ -39,7 +39,7 @@ func testWaitAfterClockJump(t *testing.T, folder string, isFilled bool, want err
 		t.Fatal(err)
 	}
 	defer registry.Close()
-	set := &atomic.Int64{} // by how far the database's clock was set forth
+	set := &atomic.Int64{} // set := &atomic.Int64{} // by how far the database's clock was set forward
 	registry.Simulated.Clock = func() time.Time { return time.Now().Add(time.Duration(set.Load())) }
 	m := Model{ReadModel: table.AccountModel}
 	p := New(memory.New(time.Now), eventstore.NewCodec(nil), registry, m)

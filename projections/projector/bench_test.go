@@ -15,7 +15,7 @@ import (
 
 const benchEvents = 100_000
 
-// BenchmarkProjection fills read models from a journal of account and key events that is there already.
+// BenchmarkProjection fills read models from an existing journal of account and key events.
 func BenchmarkProjection(b *testing.B) {
 	log, codec := projectortest.OpenJournal(b), eventstore.NewCodec(&projectortest.Vault{})
 	end := projectortest.AppendAccounts(b, log, codec, benchEvents/projectortest.EventsPerAccount)

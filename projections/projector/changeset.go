@@ -12,19 +12,19 @@ import (
 	"lieudit/schemas/table"
 )
 
-// Changeset collects what the events of one transaction do to rows: the changes of a row are folded first, and the row
-// is written once. Handlers change it with PutRow, MergeRow, UpdateRow and DeleteRows. It is not safe for concurrent
+// Changeset collects the changes that the events of one transaction make to rows: the changes of a row are folded first, and
+// the row is written once. Handlers change it with PutRow, MergeRow, UpdateRow and DeleteRows. It is not safe for concurrent
 // use.
 type Changeset struct {
 	tables     map[string]flusher
 	needsScrub bool
 	states     map[string]any // of streams, by table
 
-	correctedOwners  map[string]bool // owners of streams that are folded without events that corrections void
+	correctedOwners  map[string]bool // correctedOwners  map[string]bool // owners of streams that are folded without the events that corrections void
 	toleratesMissing bool            // the event being applied is of such a stream: rows of voided events may be missing
 }
 
-// flusher is the tableChanges of a table of any row.
+// flusher is the tableChanges of a table with rows of any type.
 type flusher interface {
 	flush(context.Context, *sqldb.Tx) error
 }
@@ -33,11 +33,10 @@ func newChangeset() *Changeset {
 	return &Changeset{tables: map[string]flusher{}, states: map[string]any{}}
 }
 
-// RequireScrub says that rows lose personal data: after the transaction nothing of it may be left in the database's
-// files.
+// RequireScrub marks that rows lose personal data: after the transaction none of it may remain in the database's files.
 func RequireScrub(b *Changeset) { b.needsScrub = true }
 
-// PutRow adds a row, or replaces the whole row of the same key. Updates of the old row that wait to be applied are dropped.
+// PutRow adds a row, or replaces the whole row with the same key. Pending updates of the old row are dropped.
 func PutRow[R any](b *Changeset, t table.Table[R], row R) {
 	p := tableChangesOf(b, t)
 	key := rowKey(t, &row)
@@ -45,7 +44,7 @@ func PutRow[R any](b *Changeset, t table.Table[R], row R) {
 	delete(p.updates, key)
 }
 
-// MergeRow adds a row, or merges it into the row of the same key as the columns of the table say: sums are added, maxima
+// MergeRow adds a row, or merges it into the row with the same key as the columns of the table define: sums are added, maxima
 // rise. A table is either merged into or put into, never both.
 func MergeRow[R any](b *Changeset, t table.Table[R], row R) {
 	p := tableChangesOf(b, t)
@@ -57,18 +56,16 @@ func MergeRow[R any](b *Changeset, t table.Table[R], row R) {
 	p.rows[key] = &row
 }
 
-// UpdateRow changes the row of a key, whether this batch wrote it or an earlier one. The key of t must be one column of
-// text. A row that does not exist is an error, unless a correction may have voided the event that made it: then nothing
-// happens.
+// UpdateRow changes the row of a key, whether this batch wrote it or an earlier one. The key of t must be one column of text.
+// A missing row is an error, unless a correction may have voided the event that made it: then nothing happens.
 //
-// change may run at once or not before the changeset is flushed, where the row must be read first. So it only changes the
-// row it is given, and uses nothing that later events change.
+// change may run at once, or only when the changeset is flushed if the row must be read first. So it may change only the row
+// it is given, and must not use anything that later events change.
 func UpdateRow[R any](b *Changeset, t table.Table[R], key string, change func(*R)) {
 	UpdateRowOr(b, t, key, nil, change)
 }
 
-// UpdateRowOr is UpdateRow that begins with the row of missing where a correction may have voided the event that made
-// the row.
+// UpdateRowOr is UpdateRow that starts from the row of missing if a correction may have voided the event that made the row.
 func UpdateRowOr[R any](b *Changeset, t table.Table[R], key string, missing func() R, change func(*R)) {
 	p := tableChangesOf(b, t)
 	if row, ok := p.rows[key]; ok {
@@ -84,7 +81,7 @@ func DeleteRows[R any](b *Changeset, t table.Table[R], column, value string) {
 	DeleteRowsWhere(b, t, column+" = ?", value)
 }
 
-// DeleteRowsWhere is DeleteRows for the rows that an SQL condition holds for.
+// DeleteRowsWhere is DeleteRows for the rows that match an SQL condition.
 func DeleteRowsWhere[R any](b *Changeset, t table.Table[R], condition string, args ...any) {
 	runStatement(b, t, "delete from {"+t.Name+"} where "+condition, args...)
 }
@@ -95,7 +92,7 @@ func BlankColumns[R any](b *Changeset, t table.Table[R], blank []string, column,
 	runStatement(b, t, "update {"+t.Name+"} set "+strings.Join(blank, " = '', ")+" = '' where "+column+" = ?", value)
 }
 
-// runStatement runs a statement on many rows of a table, after what was collected before it.
+// runStatement runs a statement on many rows of a table, after the changes collected before it.
 func runStatement[R any](b *Changeset, t table.Table[R], statement string, args ...any) {
 	p := tableChangesOf(b, t)
 	before := &tableChanges[R]{p.table, p.rows, p.updates, nil}
@@ -106,19 +103,19 @@ func runStatement[R any](b *Changeset, t table.Table[R], statement string, args 
 	})
 }
 
-// tableChanges is what is to be written to one table.
+// tableChanges holds the changes to write to one table.
 type tableChanges[R any] struct {
 	table   table.Table[R]
 	rows    map[string]*R
 	updates map[string][]rowUpdate[R]                // of rows that are yet to be read
-	before  []func(context.Context, *sqldb.Tx) error // steps that come first: each statement, after the changes collected before it
+	before  []func(context.Context, *sqldb.Tx) error // before  []func(context.Context, *sqldb.Tx) error // steps that come first: each statement, after the changes collected before it
 }
 
 // rowUpdate is one call of UpdateRowOr.
 type rowUpdate[R any] struct {
 	change       func(*R)
-	missing      func() R // makes a row that is missing; nil: it stays missing
-	mayBeMissing bool     // else a missing row is an error
+	missing      func() R // missing      func() R // makes a missing row; nil: it stays missing
+	mayBeMissing bool     // mayBeMissing bool     // otherwise a missing row is an error
 }
 
 // tableChangesOf returns the changes of a table, new ones at the first call.
@@ -131,7 +128,7 @@ func tableChangesOf[R any](b *Changeset, t table.Table[R]) *tableChanges[R] {
 	return p
 }
 
-// rowKey is the key of a row as one text, which sorts as the key does where that is one column.
+// rowKey is the key of a row as one text, which sorts like the key if that is one column.
 func rowKey[R any](t table.Table[R], row *R) string {
 	fields := t.Fields(row)
 	if text, ok := fields[0].(*string); ok && t.KeyColumns == 1 {
@@ -177,7 +174,7 @@ func (p *tableChanges[R]) flush(ctx context.Context, tx *sqldb.Tx) error {
 	return sqldb.Upsert(ctx, tx, p.table, rows)
 }
 
-// loadUpdated reads the rows that updates wait for, and applies the updates.
+// loadUpdated reads the rows that pending updates need, and applies the updates.
 func (p *tableChanges[R]) loadUpdated(ctx context.Context, tx *sqldb.Tx) error {
 	keys := make([]string, 0, len(p.updates))
 	for key := range p.updates {
@@ -207,7 +204,7 @@ func (p *tableChanges[R]) loadUpdated(ctx context.Context, tx *sqldb.Tx) error {
 // errMissingRow ends the text that names a row.
 var errMissingRow = errors.New("is to be changed but is not there")
 
-// applyUpdates applies the updates to a row; nil: there is none. It returns the row that there is afterwards.
+// applyUpdates applies the updates to a row, nil if there is none. It returns the resulting row.
 func applyUpdates[R any](row *R, updates []rowUpdate[R]) (*R, error) {
 	for _, u := range updates {
 		switch {
@@ -224,8 +221,7 @@ func applyUpdates[R any](row *R, updates []rowUpdate[R]) (*R, error) {
 	return row, nil
 }
 
-// flush writes the changes of all tables in a transaction. A change that waited for its row and panics is an error, as a handler that
-// panics is.
+// flush writes the changes of all tables in a transaction. If a deferred change panics, that is an error, as in a handler.
 func (b *Changeset) flush(ctx context.Context, tx *sqldb.Tx) (err error) {
 	defer func() {
 		if cause := recover(); cause != nil {

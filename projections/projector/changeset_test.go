@@ -10,7 +10,7 @@ import (
 	"lieudit/schemas/table"
 )
 
-// Updates of a row that a correction may have voided give the same in one batch as in many, in whatever order they come.
+// Updates of a row that a correction may have voided give the same result in one batch as in many, in any order.
 func TestUpdatesOfARowThatMayBeMissingAreTheSameInOneBatch(t *testing.T) {
 	t.Parallel()
 	add := func(text string) func(*table.Referential) { return func(r *table.Referential) { r.Name += text } }
@@ -21,7 +21,7 @@ func TestUpdatesOfARowThatMayBeMissingAreTheSameInOneBatch(t *testing.T) {
 	}
 	for name, c := range map[string]struct {
 		updates []update
-		want    string // "": there is no row
+		want    string // want    string // "": there is no row
 	}{
 		"made first":   {[]update{{made, "1"}, {nil, "2"}}, "made12"},
 		"made later":   {[]update{{nil, "1"}, {made, "2"}, {nil, "3"}}, "made23"},
@@ -56,7 +56,7 @@ func TestUpdatesOfARowThatMayBeMissingAreTheSameInOneBatch(t *testing.T) {
 	}
 }
 
-// A change that waits for its row runs after the handlers. Its panic ends the transaction as that of a handler does, and not the program.
+// A deferred change runs after the handlers. Its panic ends the transaction, as in a handler, and not the program.
 func TestAChangeThatPanicsLateIsAnError(t *testing.T) {
 	t.Parallel()
 	db := openReferentials(t)

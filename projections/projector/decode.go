@@ -15,21 +15,21 @@ import (
 )
 
 const (
-	minChunkEvents  = 100       // this many events are worth a goroutine
-	minChunkBytes   = 256 << 10 // and so are events of this many bytes
+	minChunkEvents  = 100       // minChunkEvents  = 100       // how many events are worth a goroutine
+	minChunkBytes   = 256 << 10 // minChunkBytes   = 256 << 10 // or how many bytes of events
 	maxStagedEvents = 64        // staged events, of at most 64 KiB each, in one transaction, unless a single commit has more
 )
 
-// decodedEvent is an event with its handler. Its event is nil if no handler is to be called.
+// decodedEvent is an event with its handler. Its event is nil if no handler needs to be called.
 type decodedEvent struct {
 	handler       EventHandler
 	event         event.Event
 	record        Record
 	stopErr       error // why the event stops its account, nil if it does not
-	isEmptyCommit bool  // it is a commit that names no staged events, which is passed over
+	isEmptyCommit bool  // isEmptyCommit bool  // it is a commit that names no staged events, which is skipped
 }
 
-// decodeEvent decodes one event as the model sees it. An event of a type that the catalog lacks stops the projection,
+// decodeEvent decodes one event as the model sees it. An event of a type that is not in the catalog stops the projection,
 // because it may mean anything. A type of the catalog without a handler is not even decoded.
 func (m Model) decodeEvent(ctx context.Context, codec *eventstore.Codec, r eventstore.RecordedEvent) (decodedEvent, error) {
 	d := decodedEvent{record: Record{RecordedEvent: r}}
@@ -52,7 +52,7 @@ func (m Model) decodeEvent(ctx context.Context, codec *eventstore.Codec, r event
 	return d, err
 }
 
-// decodePayload decodes the data of an event. Unless opens, its personal fields are empty, and no vault is asked.
+// decodePayload decodes the data of an event. Unless opens is set, its personal fields are empty and no vault is asked.
 func decodePayload(ctx context.Context, codec *eventstore.Codec, r eventstore.RecordedEvent, opens bool) (event.Event, error) {
 	if opens {
 		return codec.Decode(ctx, r)
@@ -64,7 +64,7 @@ func decodePayload(ctx context.Context, codec *eventstore.Codec, r eventstore.Re
 	return event.MapPersonal(e, func(event.Personal) (event.Personal, error) { return "", nil })
 }
 
-// decodeMetadata decodes the envelope of an event. Unless opens, its reason is empty, and no vault is asked.
+// decodeMetadata decodes the envelope of an event. Unless opens is set, its reason is empty and no vault is asked.
 func decodeMetadata(ctx context.Context, codec *eventstore.Codec, r eventstore.RecordedEvent, e event.Event, opens bool) (eventstore.Metadata, error) {
 	if opens {
 		return codec.DecodeMetadata(ctx, r, e)
@@ -74,9 +74,9 @@ func decodeMetadata(ctx context.Context, codec *eventstore.Codec, r eventstore.R
 	return m, err
 }
 
-// destroyErasedKeys destroys the data keys of the accounts that events erase. It comes before the events are decoded: the
-// command appends the erasure before it destroys the key, and until then an event behind the erasure could be opened, and put
-// personal data into rows again.
+// destroyErasedKeys destroys the data keys of the accounts that events erase. It runs before the events are decoded: the
+// command appends the erasure before it destroys the key, and until then an event after the erasure could be opened and put
+// personal data back into rows.
 func (m Model) destroyErasedKeys(ctx context.Context, codec *eventstore.Codec, events []eventstore.RecordedEvent) error {
 	if !m.NeedsPersonalData {
 		return nil
@@ -92,8 +92,7 @@ func (m Model) destroyErasedKeys(ctx context.Context, codec *eventstore.Codec, e
 	return nil
 }
 
-// decodeEvents decodes events on all processors. It runs before the transaction begins, because a vault may take its
-// time.
+// decodeEvents decodes events on all processors. It runs before the transaction begins, because a vault may take a while.
 func (m Model) decodeEvents(ctx context.Context, codec *eventstore.Codec, events []eventstore.RecordedEvent) ([]decodedEvent, error) {
 	if err := m.destroyErasedKeys(ctx, codec, events); err != nil {
 		return nil, err
@@ -112,7 +111,7 @@ func (m Model) decodeEvents(ctx context.Context, codec *eventstore.Codec, events
 	return decoded, readers.Wait()
 }
 
-// splitForDecoding divides events into runs [from, to) that are worth a goroutine each.
+// splitForDecoding divides events into runs [from, to) that are each worth a goroutine.
 func splitForDecoding(events []eventstore.RecordedEvent) iter.Seq2[int, int] {
 	return func(yield func(int, int) bool) {
 		from, bytes := 0, 0
@@ -135,8 +134,8 @@ type batchPart struct {
 }
 
 // splitBatch divides a batch so that the staged events of a part fit in memory. A part never ends inside an append: the
-// checkpoint of a transaction is always that of a whole append. A batch without commits is one part. Only the last part
-// says CaughtUp.
+// checkpoint of a transaction is always that of a whole append. A batch without commits is one part. Only the last part has
+// CaughtUp.
 func splitBatch(b feed.Batch, decoded []decodedEvent) iter.Seq[batchPart] {
 	return func(yield func(batchPart) bool) {
 		if !slices.ContainsFunc(decoded, isCommit) {
@@ -163,8 +162,8 @@ func splitBatch(b feed.Batch, decoded []decodedEvent) iter.Seq[batchPart] {
 	}
 }
 
-// appendBounds yields where each append begins and ends among events, [first, end). Events without metadata that can be
-// read count as one append each.
+// appendBounds yields where each append begins and ends among events, [first, end). Events with unreadable metadata count as
+// one append each.
 func appendBounds(events []eventstore.RecordedEvent) iter.Seq2[int, int] {
 	return func(yield func(int, int) bool) {
 		first := 0
@@ -180,7 +179,7 @@ func appendBounds(events []eventstore.RecordedEvent) iter.Seq2[int, int] {
 	}
 }
 
-// isCommit reports whether the event makes staged events real, and not an empty set of them.
+// isCommit reports whether the event makes staged events real, at least one of them.
 func isCommit(d decodedEvent) bool {
 	_, ok := d.event.(event.StagedCommit)
 	return ok && !d.isEmptyCommit
@@ -196,7 +195,7 @@ func (d decodedEvent) stagedCount() int {
 	return n
 }
 
-// expandCommits puts the staged events that commits make real before their commit.
+// expandCommits inserts the staged events that commits make real before their commit.
 func (m Model) expandCommits(ctx context.Context, w *worker, decoded []decodedEvent) ([]decodedEvent, error) {
 	if !slices.ContainsFunc(decoded, isCommit) {
 		return decoded, nil
@@ -216,7 +215,7 @@ func (m Model) expandCommits(ctx context.Context, w *worker, decoded []decodedEv
 	return all, nil
 }
 
-// expandCommit returns the staged events of a commit and then the commit. A commit is real as a whole or not at all: if
+// expandCommit returns the staged events of a commit and then the commit. A commit takes effect as a whole or not at all: if
 // one staged event is unusable, the result is that event alone, which stops the account.
 func (m Model) expandCommit(ctx context.Context, w *worker, commit decodedEvent) ([]decodedEvent, error) {
 	e := commit.event.(event.StagedCommit)

@@ -24,7 +24,7 @@ import (
 	"lieudit/schemas/table"
 )
 
-// awaitStopReason waits until the serving generation of a model stands still, and returns why.
+// awaitStopReason waits until the serving generation of a model is stuck, and returns why.
 func (i *instance) awaitStopReason(t *testing.T, model string) (reason string) {
 	t.Helper()
 	until(t, model+" stands still", func() bool {
@@ -76,7 +76,7 @@ func TestUnknownEventTypeStopsProjection(t *testing.T) {
 	})
 }
 
-// flakyVault is a vault that can be away.
+// flakyVault is a vault that can be unavailable.
 type flakyVault struct {
 	projectortest.Vault
 	isAway atomic.Bool
@@ -220,8 +220,8 @@ func TestInstanceWithoutLeaseSeesWhatTheOwnerWrites(t *testing.T) {
 	})
 }
 
-// TestDeadOwnerIsReplacedAlthoughTheClockWasSetBack: a lease that ends later than any can was taken before the
-// database's clock was set back.
+// TestDeadOwnerIsReplacedAlthoughTheClockWasSetBack: a lease with an impossibly late end was taken before the database's
+// clock was set back.
 func TestDeadOwnerIsReplacedAlthoughTheClockWasSetBack(t *testing.T) {
 	t.Parallel()
 	sqldbtest.EachDatabase(t, func(t *testing.T, address string) {

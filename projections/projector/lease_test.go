@@ -25,8 +25,8 @@ func TestOnlyInstanceClaimsLeaseAtOnce(t *testing.T) {
 	})
 }
 
-// A lease is taken over when its holder has not renewed it for as long as it lasts, and not hours later where the database's clock was
-// set back. Then it is taken at once: a holder that is alive is fenced off by the checkpoint.
+// A lease is taken over once its holder has not renewed it for its duration, and not hours later because the database's clock
+// was set back. In that case it is taken at once: the checkpoint fences off a holder that is alive.
 func TestALeaseIsClaimedAlthoughTheDatabasesClockIsSet(t *testing.T) {
 	t.Parallel()
 	const leaseDuration, hour = int64(leaseDuration / time.Microsecond), int64(time.Hour / time.Microsecond)

@@ -15,8 +15,8 @@ import (
 	"lieudit/schemas/table"
 )
 
-// Model is a read model as its writer knows it: tables, and a handler for each type of event that changes them. The
-// handlers are the subscription: Categories follows from them.
+// Model is a read model as its writer knows it: tables, and a handler for each type of event that changes them. The handlers
+// are the subscription: Categories is derived from them.
 //
 // To add a model: its rows and tables in schemas/table, its handlers in a package next to this one, its line in the
 // program's list of models, and its queries in queries. To add an event to a model: one handler.
@@ -24,33 +24,33 @@ type Model struct {
 	table.ReadModel
 	// Handlers must hold at least one handler. A type of the catalog without a handler changes nothing here.
 	Handlers []EventHandler
-	// IsExhaustive says that every event of the model's categories must have a handler, unless the catalog says that
-	// the event only stands for the record. A test over the program's list of models checks it with Unhandled.
+	// IsExhaustive means that every event of the model's categories must have a handler, unless the catalog marks the event
+	// as only for the record. A test over the program's list of models checks it with Unhandled.
 	IsExhaustive      bool
 	NeedsPersonalData bool             // handlers see personal fields; otherwise those are empty
 	NeedsReasons      bool             // with NeedsPersonalData, handlers see the reasons in metadata; otherwise those are empty
 	OmitsMetadata     bool             // handlers see no metadata, which saves decoding it
 	StreamStates      []AnyStreamState // states of streams that handlers ask for
-	// EraseRows takes the personal data of an account out of rows that other owners' streams have written, of tokens; nil: there
-	// are none. DropRows leaves those, and so both are called when a stopped account is erased.
+	// EraseRows removes the personal data of an account from rows written by the streams of other owners, the tokens; nil if
+	// there are none. DropRows leaves those rows, so both are called when a stopped account is erased.
 	EraseRows func(b *Changeset, account string)
-	// DropRows deletes the rows that the streams of one owner (table.StreamOwner) have written, so that a refold can
-	// write them again. at is the position of the generation. With DropRows an unusable event stops its account alone,
-	// without it the whole model.
+	// DropRows deletes the rows that the streams of one owner (table.StreamOwner) have written, so that a refold can rewrite
+	// them. at is the position of the generation. With DropRows an unusable event stops only its account, without it the
+	// whole model.
 	DropRows    func(b *Changeset, owner string, at eventstore.Position)
 	BatchSize   int           // feed.Source.BatchEvents: events after which a transaction ends; 0 means the feed's default
-	MinInterval time.Duration // least time between two transactions once the model has caught up
-	// OwnerTask, unless nil, runs while this instance fills the serving generation. It returns when its context ends.
+	MinInterval time.Duration // MinInterval time.Duration // shortest time between two transactions once the model has caught up
+	// OwnerTask, if not nil, runs while this instance fills the serving generation. It returns when its context ends.
 	OwnerTask func(context.Context, OwnedGeneration)
 }
 
-// Record is an event with its place on the log and its metadata. A staged event has the place and the metadata of the
-// commit that made it real.
+// Record is an event with its log position and its metadata. A staged event has the position and the metadata of the commit
+// that made it real.
 type Record struct {
 	eventstore.RecordedEvent
 	Meta         eventstore.Metadata
-	Commit       event.StagedCommit // the commit that made it real; nil for an event that stands on the log itself
-	StagedNumber int                // its number among the events of that commit, from 1; 0 for one that stands on the log itself
+	Commit       event.StagedCommit // Commit       event.StagedCommit // the commit that made it real; nil for an event on the log itself
+	StagedNumber int                // StagedNumber int                // its number among the events of that commit, from 1; 0 for an event on the log itself
 }
 
 // Account is the id of the account whose stream the event is in.
@@ -58,7 +58,7 @@ func (r Record) Account() string { return eventstore.EntityID(r.Stream) }
 
 // EventHandler changes rows for one type of event, or for every type that has no handler of its own.
 type EventHandler struct {
-	eventType  string   // "" for every type
+	eventType  string   // eventType  string   // "" for every type
 	categories []string // that the handler subscribes to
 	isSealed   bool     // the handler needs no personal fields, whatever its model says
 	apply      func(*Changeset, event.Event, Record)
@@ -75,8 +75,8 @@ func On[E event.Event](apply func(*Changeset, E, Record)) EventHandler {
 	return h
 }
 
-// OnSealed is On for a handler that needs no personal fields of a model that needs others: they are empty, and no vault is
-// asked to open them.
+// OnSealed is On for a handler that needs no personal fields although its model does: they are empty, and no vault is asked
+// to open them.
 func OnSealed[E event.Event](apply func(*Changeset, E, Record)) EventHandler {
 	h := On(apply)
 	h.isSealed = true
@@ -88,11 +88,11 @@ func OnAnyOther(apply func(*Changeset, event.Event, Record), categories ...strin
 	return EventHandler{categories: categories, apply: apply}
 }
 
-// Categories are the categories of streams that the handlers subscribe to, sorted. A category whose events only commits
-// make real (the staged rows of a sync) is not among them: such events come with their commit.
+// Categories are the categories of streams that the handlers subscribe to, sorted. A category whose events only commits make
+// real (the staged rows of a sync) is not included: such events come with their commit.
 //
-// The subscription is one of categories and never of types, so that an event of a type that this program's catalog lacks
-// is seen, and stops the projection: a newer program may have written it.
+// The subscription is by category and never by type, so that an event whose type is not in this program's catalog is seen and
+// stops the projection: a newer program may have written it.
 func (m Model) Categories() eventstore.Filter {
 	var all []string
 	for _, h := range m.Handlers {
@@ -102,7 +102,7 @@ func (m Model) Categories() eventstore.Filter {
 	return slices.Compact(all)
 }
 
-// handlerFor finds the handler of a type of event. Events of an earlier version are those of the latest once decoded.
+// handlerFor finds the handler of a type of event. Events of an earlier version are of the latest version once decoded.
 func (m Model) handlerFor(eventType string) (EventHandler, bool) {
 	if t, ok := event.Lookup(eventType); ok {
 		eventType = t.Latest()
@@ -116,7 +116,7 @@ func (m Model) handlerFor(eventType string) (EventHandler, bool) {
 }
 
 // Unhandled returns the types of the model's categories, and of the events that their commits make real, that have no
-// handler. Types that only stand for the record are left out.
+// handler. Types that are only for the record are left out.
 func (m Model) Unhandled() []string {
 	subscribed := m.Categories()
 	categories := slices.Clone(subscribed)
@@ -152,8 +152,8 @@ func stagedCategory(t event.Type) (category string, ok bool) {
 	return category, ok
 }
 
-// foldEvents applies decoded events to a new changeset: states of streams are loaded before and saved after.
-// correctedOwners are the owners of streams that are folded without events that corrections void.
+// foldEvents applies decoded events to a new changeset: states of streams are loaded before and saved after. correctedOwners
+// are the owners of streams that are folded without the events that corrections void.
 func (m Model) foldEvents(ctx context.Context, tx *sqldb.Tx, decoded []decodedEvent, correctedOwners map[string]bool) (*Changeset, error) {
 	b := newChangeset()
 	b.correctedOwners = correctedOwners
@@ -190,11 +190,11 @@ func (b *Changeset) applyEvents(decoded []decodedEvent) (err error) {
 	return nil
 }
 
-// StreamState keeps what the handlers of a model must know of a stream before they decide, in the rows of a table whose
-// key is the stream. The rows of a batch are read in its transaction before the first event is applied, and written with
-// all other rows. No state outlives the batch, so none can get out of step with the rows.
+// StreamState keeps what the handlers of a model must know about a stream before they decide, in the rows of a table whose
+// key is the stream. The rows of a batch are read in its transaction before the first event is applied, and written with all
+// other rows. No state outlives the batch, so it cannot get out of step with the rows.
 //
-// R is the row. S is a pointer, so that what a handler changes in the state of one event is there at the next.
+// R is the row. S is a pointer, so that a change a handler makes to the state is visible at the next event.
 type StreamState[R, S any] struct {
 	Table    table.Table[R]
 	Category string // of the streams that have a state
@@ -204,8 +204,8 @@ type StreamState[R, S any] struct {
 	Save func(b *Changeset, stream string, s S) error
 }
 
-// ForEvent is the state of the event's stream, the zero S (nil) if no event of that stream is in the batch. The
-// StreamState must be among the model's StreamStates.
+// ForEvent is the state of the event's stream, the zero S (nil) if the batch holds no event of that stream. The StreamState
+// must be among the model's StreamStates.
 func (k StreamState[R, S]) ForEvent(b *Changeset, r Record) S {
 	return b.states[k.Table.Name].(statesByStream[S])[r.Stream]
 }
@@ -213,14 +213,14 @@ func (k StreamState[R, S]) ForEvent(b *Changeset, r Record) S {
 // statesByStream holds the states of the streams that a batch touches.
 type statesByStream[S any] map[string]S
 
-// AnyStreamState is a StreamState of any row and state. foldEvents calls loadStates before the handlers and saveStates
-// after them, in the same transaction.
+// AnyStreamState is a StreamState of any row and state. foldEvents calls loadStates before the handlers and saveStates after
+// them, in the same transaction.
 type AnyStreamState interface {
 	loadStates(context.Context, *sqldb.Tx, *Changeset, []decodedEvent) error
 	saveStates(*Changeset) error
 }
 
-// loadStates restores the states of the streams of k's category that decoded events are in.
+// loadStates restores the states of the streams of k's category that have decoded events.
 func (k StreamState[R, S]) loadStates(ctx context.Context, tx *sqldb.Tx, b *Changeset, decoded []decodedEvent) error {
 	states, filter := statesByStream[S]{}, eventstore.Filter{k.Category}
 	for _, e := range decoded {
@@ -245,7 +245,7 @@ func (k StreamState[R, S]) loadStates(ctx context.Context, tx *sqldb.Tx, b *Chan
 	return nil
 }
 
-// saveStates calls Save for each stream, in no order.
+// saveStates calls Save for each stream, in no particular order.
 func (k StreamState[R, S]) saveStates(b *Changeset) error {
 	for stream, s := range b.states[k.Table.Name].(statesByStream[S]) {
 		if err := k.Save(b, stream, s); err != nil {

@@ -56,7 +56,7 @@ func projectUntilKilled(address, folder string) error {
 	return projector.New(log, codec, registry, account.Model, audit.Model).Run(context.Background())
 }
 
-// startChild starts an instance on a log of its own, and returns when it has probably filled some of it.
+// startChild starts an instance on a log of its own, and returns when it has probably filled part of it.
 func startChild(t *testing.T, address, folder string) *os.Process {
 	t.Helper()
 	binary, err := os.Executable()
@@ -136,7 +136,7 @@ func (s *cluster) checkComplete(t *testing.T, i *instance, accounts int) {
 	}
 }
 
-// rowsFromScratch returns the rows that are wanted: those of a database that saw no fault.
+// rowsFromScratch returns the expected rows: those of a database that saw no fault.
 func (s *cluster) rowsFromScratch(t *testing.T) modelRows {
 	t.Helper()
 	calm := &cluster{t.TempDir(), s.log, s.codec, s.vault}
@@ -173,7 +173,7 @@ func awaitProgress(t *testing.T, address string, before int64) int64 {
 }
 
 // accountsAndKills is how many accounts a log holds, to keep a projector busy for a while, and how often the projector is
-// killed meanwhile: much more when LIEUDIT_TEST_LONG=1.
+// killed meanwhile: many more with LIEUDIT_TEST_LONG=1.
 func accountsAndKills() (accounts, kills int) {
 	if os.Getenv("LIEUDIT_TEST_LONG") == "1" {
 		return 4000, 50
@@ -203,7 +203,7 @@ func TestEachEventIsWrittenOnceWhenProjectorsAreKilled(t *testing.T) {
 	})
 }
 
-// proxy forwards connections to a server, and can be shut: connections are cut and new ones refused.
+// proxy forwards connections to a server, and can be shut: it cuts connections and refuses new ones.
 type proxy struct {
 	network  string
 	server   string
@@ -214,7 +214,7 @@ type proxy struct {
 	open     map[net.Conn]bool
 }
 
-// startProxy returns a proxy of a Postgres, and the address of that Postgres through it.
+// startProxy returns a proxy to a Postgres, and the address of that Postgres through it.
 func startProxy(t *testing.T, address string) (*proxy, string) {
 	t.Helper()
 	server, err := pgconn.ParseConfig(address)
@@ -286,7 +286,7 @@ func TestEachEventIsWrittenOnceWhenTheDatabaseGoesAway(t *testing.T) {
 	t.Parallel()
 	g, address := startProxy(t, sqldbtest.NewPostgresDatabase(t))
 	s := newCluster(t, address)
-	g.setShut(true) // away already at the start
+	g.setShut(true) // g.setShut(true) // unavailable from the start
 	i := s.startInstance(t)
 	if err := i.Ready(t.Context()); err == nil {
 		t.Error("ready without a database")
@@ -295,7 +295,7 @@ func TestEachEventIsWrittenOnceWhenTheDatabaseGoesAway(t *testing.T) {
 	i.awaitPosition(t, projectortest.AppendAccounts(t, s.log, s.codec, 10))
 	var writer sync.WaitGroup
 	writer.Go(func() { projectortest.AppendAccountRange(t, s.log, s.codec, 10, 300) })
-	for range 8 { // in the middle of whatever is going on
+	for range 8 { // for range 8 { // at arbitrary moments
 		g.setShut(true)
 		g.setShut(false)
 		i.awaitPosition(t, projectortest.Append(t, s.log, s.codec, "account-a000000", event.AccountClosed{}))
@@ -307,7 +307,7 @@ func TestEachEventIsWrittenOnceWhenTheDatabaseGoesAway(t *testing.T) {
 	g.setShut(false)
 	i.awaitPosition(t, end)
 	var rows modelRows
-	until(t, "rows read", func() bool { // a connection that was cut is noticed when it is used
+	until(t, "rows read", func() bool { // until(t, "rows read", func() bool { // a cut connection is noticed only when it is used
 		var err error
 		rows, err = i.tryReadRows(t.Context())
 		return err == nil

@@ -1,10 +1,10 @@
-// Package projector fills read models from the log. A read model is data: its tables, and a handler for each type of
-// event that changes them. Its one constraint: no event is ever skipped. Rows and checkpoint change in one transaction,
-// by one instance at a time; a projection that cannot continue stops, says why, and resumes. An event that cannot be used
-// stops its account alone, until the account's rows are written again from its streams.
+// Package projector fills read models from the log. A read model is data: its tables, and a handler for each type of event
+// that changes them. No event is ever skipped: rows and checkpoint change in one transaction, by one instance at a time, and
+// a projection that cannot continue stops, reports why, and resumes. An event that cannot be used stops only its account,
+// until the account's rows are rewritten from its streams.
 //
-// A supervisor keeps one worker for each generation (one filled set of a model's tables). The feed hands the worker
-// batches of events. Of a batch the worker makes:
+// A supervisor keeps one worker for each generation (one filled set of a model's tables). The feed hands the worker batches
+// of events, which take this path:
 //
 //	feed ──> worker.handleMessage ──> Model.decodeEvents ──> splitBatch ──> Model.expandCommits
 //	                                                                              │ one transaction:
@@ -13,13 +13,13 @@
 //	                                                                                      │
 //	                         rows of one account <── refold <─────────────────────────────┘
 //
-// A worker owns its generation while it holds the lease, which is columns of the checkpoint row; workers of other
-// instances wait for it. Whoever appended an event calls Projector.AwaitPosition before it reads rows.
+// A worker owns its generation while it holds the lease, which is stored in columns of the checkpoint row; workers of other
+// instances wait for it. After appending an event, call Projector.AwaitPosition before reading rows.
 //
 // A generation serves queries, or is being built to replace the serving one (Rebuild). A commit is an event that makes the
-// staged events of another stream real; expandCommits puts them before it. A correction is an event that voids an earlier
-// event of its stream. A refold writes the rows of one account again, without the events that were voided. A generation
-// has diverged when its checkpoint is not on the log, because an older copy of the log was restored.
+// staged events of another stream real; expandCommits inserts them before it. A correction is an event that voids an earlier
+// event of its stream. A refold rewrites the rows of one account without the voided events. A generation has diverged when
+// its checkpoint is not on the log, because an older copy of the log was restored.
 package projector
 
 import (
@@ -38,36 +38,36 @@ import (
 	"lieudit/schemas/table"
 )
 
-// Projector fills the generations of read models in a registry, together with the projectors of other instances. It is
-// safe for concurrent use once Run is called.
+// Projector fills the generations of read models in a registry, together with the projectors of other instances. It is safe
+// for concurrent use once Run is called.
 type Projector struct {
 	Log *slog.Logger // gets one line when a projection stops and one when it continues; slog.Default() unless set before Run
-	// IsOnlyInstance says that no other instance can be alive, so that leases of dead ones are taken over at once. It is
-	// set before Run.
+	// IsOnlyInstance means that no other instance can be alive, so that leases of dead ones are taken over at once. Set it
+	// before Run.
 	IsOnlyInstance bool
 
-	store         eventstore.Store // of all models that storesByModel does not name
+	store         eventstore.Store // store         eventstore.Store // of all models that are not in storesByModel
 	codec         *eventstore.Codec
 	registry      *sqldb.Registry
 	models        []Model
-	storesByModel map[string]eventstore.Store // the logs of the models that AddModelFrom added, by the model's name
+	storesByModel map[string]eventstore.Store // storesByModel map[string]eventstore.Store // the logs of the models that AddModelFrom added, by the model's name
 
 	registryWake     chan struct{} // makes the supervisor read the registry now
 	mu               sync.Mutex
 	workers          map[string]*worker // by generation
 	registryErr      error              // why the registry cannot be read
-	registryFailedAt time.Time          // when that was last so
+	registryFailedAt time.Time          // registryFailedAt time.Time          // when that last happened
 	logged           loggedIncidents
 }
 
-// New returns a projector of models of the log in store. Nothing happens before Run.
+// New returns a projector of models of the log in store. It does nothing before Run.
 func New(store eventstore.Store, codec *eventstore.Codec, registry *sqldb.Registry, models ...Model) *Projector {
 	return &Projector{Log: slog.Default(), store: store, codec: codec, registry: registry, models: models,
 		storesByModel: map[string]eventstore.Store{}, registryWake: make(chan struct{}, 1), workers: map[string]*worker{}}
 }
 
-// AddModelFrom adds a model of another log, before Run. Positions of the two logs cannot be compared: a caller of
-// AwaitPosition names the models of the log that the position is of.
+// AddModelFrom adds a model of another log, before Run. Positions of the two logs cannot be compared: callers of
+// AwaitPosition must name the models of the log that the position belongs to.
 func (p *Projector) AddModelFrom(store eventstore.Store, m Model) {
 	p.models = append(p.models, m)
 	p.storesByModel[m.Name] = store
@@ -81,11 +81,11 @@ func (p *Projector) storeOf(m Model) eventstore.Store {
 	return p.store
 }
 
-// closeTimeout is how long a handler that is stopped may take for the batch that it applies.
+// closeTimeout is how long a stopped handler may take for the batch that it is applying.
 const closeTimeout = 10 * time.Second
 
-// Run fills the generations until ctx ends. It survives outages of the log and the database; each generation's status
-// says what it waits for. Before it returns, every worker has ended and given its lease back. It is called once.
+// Run fills the generations until ctx ends. It survives outages of the log and the database; each generation's status shows
+// what it waits for. Before it returns, every worker has ended and given back its lease. Call it once.
 func (p *Projector) Run(ctx context.Context) error {
 	router, err := message.NewRouter(message.RouterConfig{CloseTimeout: closeTimeout}, watermill.NopLogger{})
 	if err != nil {
@@ -108,8 +108,8 @@ func (p *Projector) Run(ctx context.Context) error {
 	return err
 }
 
-// idleSubscriber has no messages. Its handler keeps the router running while no generation is filled: a router ends with its last
-// handler, and all generations may be damaged at once.
+// idleSubscriber has no messages. Its handler keeps the router running while no generation is filled: a router ends with its
+// last handler, and all generations may be damaged at once.
 type idleSubscriber struct{}
 
 // Subscribe returns a channel that is closed when ctx ends.
@@ -125,8 +125,8 @@ func (idleSubscriber) Close() error { return nil }
 // ErrUnknownModel: there is no read model of that name.
 var ErrUnknownModel = errors.New("no such read model")
 
-// Rebuild begins a fresh generation of a model, from the first event on, and returns its name. The serving generation
-// continues serving until the fresh one has caught up. A rebuild that is under way is given up for this one.
+// Rebuild begins a fresh generation of a model, from the first event on, and returns its name. The serving generation keeps
+// serving until the fresh one has caught up. A rebuild in progress is abandoned.
 func (p *Projector) Rebuild(ctx context.Context, name string) (string, error) {
 	m, err := p.modelNamed(name)
 	if err != nil {
@@ -205,7 +205,7 @@ func (p *Projector) useGeneration(ctx context.Context, g sqldb.Generation, f fun
 	return f(g, db)
 }
 
-// wake makes the receiver of a channel of capacity 1 look again, without waiting for it.
+// wake makes the receiver of a channel of capacity 1 check again, without waiting for it.
 func wake(c chan struct{}) {
 	select {
 	case c <- struct{}{}:

@@ -21,7 +21,7 @@ import (
 	"lieudit/schemas/table"
 )
 
-// cluster is one database and one log, with any number of instances over them.
+// cluster is one database and one log, with any number of instances on them.
 type cluster struct {
 	address string
 	log     eventstore.Store
@@ -94,7 +94,7 @@ func (i *instance) awaitPosition(t *testing.T, position eventstore.Position, nam
 	})
 }
 
-// modelRows is all rows of all read models.
+// modelRows holds all rows of all read models.
 type modelRows struct {
 	Accounts []table.Account
 	Keys     []table.Key
@@ -194,7 +194,7 @@ func TestReplayFromZeroGivesTheSameRows(t *testing.T) {
 	})
 }
 
-// Every generation is a whole read model on disk: a rebuild must not leave one more each time.
+// Every generation is a whole read model on disk: rebuilds must not accumulate them.
 func TestRebuildsLeaveTheGenerationThatServedBeforeAndNoMore(t *testing.T) {
 	t.Parallel()
 	sqldbtest.EachDatabase(t, func(t *testing.T, address string) {

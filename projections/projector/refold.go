@@ -13,19 +13,19 @@ import (
 	"lieudit/schemas/table"
 )
 
-// refold writes the rows of one stopped account again, from its streams, while the batches of other accounts continue. It
-// skips the events that corrections void.
+// refold rewrites the rows of one stopped account from its streams, while the batches of other accounts continue. It skips
+// the events that corrections void.
 //
 //	refoldStoppedAccounts ──> refoldAccount: readCorrections ──> beginRound ──> writeRows ──> finish ──> the account runs
 //	                               ^                 up to the checkpoint                        │
 //	                               └──────────── batches skipped events since then ──────────────┘
 //
-// Each transaction fails unless this instance still owns the generation and no other refold of the account has begun
-// since: the generation may have had another owner in between. The account stays stopped until the last transaction, so
-// no query sees half of its rows. A refold that is interrupted starts again.
+// Each transaction fails unless this instance still owns the generation and no other refold of the account has begun since:
+// the generation may have had another owner in between. The account stays stopped until the last transaction, so no query
+// sees half of its rows. An interrupted refold starts again.
 type refold struct {
 	*worker
-	owner     string               // table.StreamOwner of what is refolded: an account, or the one stream of a token or period
+	owner     string               // owner     string               // table.StreamOwner of the refolded rows: an account, or the one stream of a token or period
 	round     int64                // the number of this refold of the account
 	writtenTo eventstore.Position  // the rows contain the account's events up to here
 	voided    map[voidedEvent]bool // events that corrections void
@@ -45,7 +45,7 @@ const (
 )
 
 // refoldStoppedAccounts refolds the accounts whose status asks for it, while this instance owns the generation, until ctx
-// ends. It logs a reason once, until the reason changes.
+// ends. It logs a reason only once, until the reason changes.
 func (w *worker) refoldStoppedAccounts(ctx context.Context) {
 	loggedErr := ""
 	var scrubs scrubSchedule
@@ -69,20 +69,20 @@ func (w *worker) refoldStoppedAccounts(ctx context.Context) {
 	}
 }
 
-// A scrub that failed is made again after scrubRetryInterval, and then after twice the time each, up to maxScrubPause: if the
+// A failed scrub is retried after scrubRetryInterval, and then after twice the pause each time, up to maxScrubPause: if the
 // disk is too small for the copies, each attempt fills it.
 const (
 	scrubRetryInterval = time.Minute
 	maxScrubPause      = time.Hour
 )
 
-// scrubSchedule says when the next scrub may be made, on a database where one is not cheap.
+// scrubSchedule decides when the next scrub may run, on a database where scrubs are not cheap.
 type scrubSchedule struct {
 	at    time.Time
 	pause time.Duration // after the last one, if it failed
 }
 
-// finishScrub makes a scrub of the database's files that is due, unless the schedule says that it must wait.
+// finishScrub runs a due scrub of the database's files, unless the schedule makes it wait.
 func (w *worker) finishScrub(ctx context.Context, s *scrubSchedule) error {
 	if !w.isScrubDue.Load() || time.Now().Before(s.at) {
 		return nil
@@ -100,7 +100,7 @@ func (w *worker) finishScrub(ctx context.Context, s *scrubSchedule) error {
 	return nil
 }
 
-// nextScrubPause is the pause after a scrub that failed. last is the pause before it, 0 if there was none.
+// nextScrubPause is the pause after a failed scrub. last is the pause before it, 0 if there was none.
 func nextScrubPause(last time.Duration) time.Duration {
 	return min(max(2*last, scrubRetryInterval), maxScrubPause)
 }
@@ -108,7 +108,7 @@ func nextScrubPause(last time.Duration) time.Duration {
 var errScrubFailed = errors.New("what was erased may still be in the database's files, and is scrubbed again later")
 
 // refoldDueAccounts refolds the accounts whose status asks for it. One that cannot be refolded yet does not hold up the
-// others; the error is that of the first.
+// others; the error is the first one.
 func (w *worker) refoldDueAccounts(ctx context.Context) (first error) {
 	due, err := w.dueRefolds(ctx)
 	if err != nil {
@@ -129,16 +129,16 @@ func (w *worker) refoldDueAccounts(ctx context.Context) (first error) {
 	return first
 }
 
-// dueRefolds returns the status of each account that is to be refolded.
+// dueRefolds returns the status of each account that is due for a refold.
 func (w *worker) dueRefolds(ctx context.Context) ([]table.AccountStatus, error) {
 	return sqldb.Select(ctx, w.lease.db, table.AccountStatuses, "where kind = ? order by account", table.AccountRefolding)
 }
 
 // refoldAccount refolds the account. It ends with the account running, or stopped again by another unusable event.
 //
-// It goes through the loop again when finish says that it is not done. If events came meanwhile, the next pass adds them to
-// the rows. If a correction came that may void the event which stopped it, or if readCorrections finds new ones, the rows
-// are dropped and written anew (beginRound).
+// The loop runs again if finish reports that it is not done. If events arrived meanwhile, the next pass adds them to the
+// rows. If a correction arrived that may void the event which stopped the account, or if readCorrections finds new ones, the
+// rows are dropped and rewritten (beginRound).
 func (r *refold) refoldAccount(ctx context.Context) error {
 	for hasBegun := false; ; {
 		bound, err := r.verifiedCheckpoint(ctx)
@@ -163,8 +163,8 @@ func (r *refold) refoldAccount(ctx context.Context) error {
 	}
 }
 
-// verifiedCheckpoint returns the position of the generation, whose checkpoint must be on the log: on an older copy of the
-// log that was restored, the streams lack events that the generation takes to be in its rows.
+// verifiedCheckpoint returns the position of the generation, whose checkpoint must be on the log: on a restored older copy of
+// the log, the streams lack events that the generation believes to be in its rows.
 func (r *refold) verifiedCheckpoint(ctx context.Context) (eventstore.Position, error) {
 	row, err := r.worker.lease.readCheckpoint(ctx)
 	if err != nil {
@@ -201,7 +201,7 @@ func (r *refold) beginRound(ctx context.Context) error {
 	})
 }
 
-// dropRows deletes the account's rows, and returns whether that deleted personal data.
+// dropRows deletes the account's rows, and reports whether that deleted personal data.
 func (r *refold) dropRows(ctx context.Context, tx *sqldb.Tx) (needsScrub bool, err error) {
 	position := int64(0)
 	if err := tx.QueryRow(ctx, "select position from {checkpoint}").Scan(&position); err != nil {
@@ -222,7 +222,7 @@ func (r *refold) currentStatus(ctx context.Context, tx *sqldb.Tx) (table.Account
 	return s, err
 }
 
-// runTransaction runs f in a transaction that fails if this instance no longer owns the generation. f returns whether it
+// runTransaction runs f in a transaction that fails if this instance no longer owns the generation. f reports whether it
 // deleted personal data, which is then scrubbed from the database's files.
 func (r *refold) runTransaction(ctx context.Context, f func(context.Context, *sqldb.Tx) (bool, error)) error {
 	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
@@ -240,8 +240,8 @@ func (r *refold) runTransaction(ctx context.Context, f func(context.Context, *sq
 	return err
 }
 
-// readCorrections reads which events are voided by the corrections up to bound. again is true if there are new ones
-// after rows were written: those rows may contain an event that is void now, and must be dropped.
+// readCorrections reads which events are voided by the corrections up to bound. again is true if there are new ones after
+// rows were written: those rows may contain an event that is now void, and must be dropped.
 func (r *refold) readCorrections(ctx context.Context, bound eventstore.Position) (again bool, err error) {
 	found := map[voidedEvent]bool{}
 	for _, stream := range table.OwnerStreams(r.owner, r.model.Categories()) {
@@ -262,8 +262,8 @@ func (r *refold) readCorrections(ctx context.Context, bound eventstore.Position)
 	return again, nil
 }
 
-// writeRows folds the account's events after writtenTo up to bound into its rows. stop is the event that stops the
-// account again, nil if none does.
+// writeRows folds the account's events after writtenTo up to bound into its rows. stop is the event that stops the account
+// again, or nil.
 func (r *refold) writeRows(ctx context.Context, bound eventstore.Position) (stop *decodedEvent, err error) {
 	for chunk, err := range r.readChunks(ctx, bound) {
 		if err != nil {
@@ -297,7 +297,7 @@ func (r *refold) writeRows(ctx context.Context, bound eventstore.Position) (stop
 	return nil, nil
 }
 
-// eventsBeforeStop returns the events to fold before the first that stops the account, and that one, nil if none does.
+// eventsBeforeStop returns the events to fold before the first one that stops the account, and that one, or nil.
 func eventsBeforeStop(decoded []decodedEvent) (kept []decodedEvent, stop *decodedEvent) {
 	for i, f := range decoded {
 		switch {
@@ -310,8 +310,8 @@ func eventsBeforeStop(decoded []decodedEvent) (kept []decodedEvent, stop *decode
 	return kept, nil
 }
 
-// readChunks yields the account's events after writtenTo up to bound in the order of the log, without voided ones, in
-// chunks for one transaction.
+// readChunks yields the account's events after writtenTo up to bound in the order of the log, without voided ones, in chunks
+// for one transaction each.
 func (r *refold) readChunks(ctx context.Context, bound eventstore.Position) iter.Seq2[[]eventstore.RecordedEvent, error] {
 	return func(yield func([]eventstore.RecordedEvent, error) bool) {
 		var chunk []eventstore.RecordedEvent
@@ -380,10 +380,9 @@ type streamHead struct {
 // advance reads the next event. At the end of the stream hasEvent is false.
 func (h *streamHead) advance() { h.event, h.err, h.hasEvent = h.next() }
 
-// finish lets the account run again, or stops it again because of the event stop. done is false if the batches have
-// skipped more of its events than writeRows has read, or if a correction that came after bound may void stop: then the
-// refold runs again. An account that is stopped again keeps no rows: its erasure may be among the events that are passed
-// over.
+// finish lets the account run again, or stops it again because of the event stop. done is false if the batches have skipped
+// more of its events than writeRows has read, or if a correction after bound may void stop: then the refold runs again. An
+// account that is stopped again keeps no rows: its erasure may be among the skipped events.
 func (r *refold) finish(ctx context.Context, bound eventstore.Position, stop *decodedEvent) (done bool, err error) {
 	err = r.runTransaction(ctx, func(ctx context.Context, tx *sqldb.Tx) (needsScrub bool, err error) {
 		s, err := r.currentStatus(ctx, tx)
@@ -413,8 +412,8 @@ func (r *refold) finish(ctx context.Context, bound eventstore.Position, stop *de
 	return true, nil
 }
 
-// Refold requests that the rows of stopped accounts are written again from their streams, in every generation that has
-// stopped them. It does not wait for that. An account whose streams still hold an unusable event is stopped again.
+// Refold requests that the rows of stopped accounts be rewritten from their streams, in every generation that has stopped
+// them. It does not wait for that. An account whose streams still hold an unusable event is stopped again.
 func (p *Projector) Refold(ctx context.Context, accounts ...string) error {
 	return p.eachGeneration(ctx, func(g sqldb.Generation, db *sqldb.DB) error {
 		if err := requestRefold(ctx, db, accounts); err != nil {
@@ -427,9 +426,9 @@ func (p *Projector) Refold(ctx context.Context, accounts ...string) error {
 	})
 }
 
-// requestRefold marks the accounts in a transaction that locks the checkpoint row first, as every batch does: otherwise
-// a batch that is being written would put back the status that it had read before. A refold that is under way may have met what is repaired
-// by now: it counts as another one's, and ends.
+// requestRefold marks the accounts in a transaction that first locks the checkpoint row, as every batch does: otherwise a
+// batch that is being written would restore the status that it had read before. A refold in progress may have met the fault
+// before the repair: it counts as an older round, and ends.
 func requestRefold(ctx context.Context, db *sqldb.DB, accounts []string) error {
 	return db.RunInTx(ctx, func(tx *sqldb.Tx) error {
 		if _, err := tx.Exec(ctx, "update {checkpoint} set owner = owner"); err != nil {

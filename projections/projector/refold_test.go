@@ -30,7 +30,7 @@ type observedLog struct {
 	eventstore.Store
 	mu      sync.Mutex
 	onRead  func(stream string) // nil: reads are not observed
-	readErr error               // of all reads of streams, nil for none
+	readErr error               // readErr error               // of all reads of streams, or nil
 	blocked chan struct{}       // nil: nothing is held back
 }
 
@@ -93,7 +93,7 @@ func onNthRead(stream string, n int, f func()) func(string) {
 	}
 }
 
-// A refold of locations reads the stream of an account for its corrections, and then for its rows.
+// A refold of sites reads the stream of an account for its corrections, and then for its rows.
 const rowsRead = 2
 
 func TestCorrectionThatComesWhileAnotherEventStopsTheRefoldIsNotLost(t *testing.T) {
@@ -122,8 +122,8 @@ func TestCorrectionThatComesWhileAnotherEventStopsTheRefoldIsNotLost(t *testing.
 	})
 }
 
-// A generation that is filled again meets an event that was unusable once more. It does not serve while the account is to be refolded:
-// the one before answers for it.
+// A generation that is filled again meets an event that was once unusable. It does not serve while the account waits for its
+// refold: the previous one answers for it.
 func TestGenerationServesOnlyWhenItsAccountsAreRefolded(t *testing.T) {
 	t.Parallel()
 	sqldbtest.EachDatabase(t, func(t *testing.T, address string) {
@@ -174,7 +174,7 @@ func TestGenerationServesOnlyWhenItsAccountsAreRefolded(t *testing.T) {
 	})
 }
 
-// A generation does not wait for ever for an account that cannot be refolded, also where events keep coming.
+// A generation does not wait forever for an account that cannot be refolded, even if events keep coming.
 func TestGenerationServesInTheEndAlthoughAnAccountCannotBeRefolded(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
@@ -218,7 +218,7 @@ func TestGenerationServesInTheEndAlthoughAnAccountCannotBeRefolded(t *testing.T)
 	})
 }
 
-// Who asks for a refold while one is under way has repaired what that one may have met already.
+// A caller that asks for a refold during another one has repaired something that the running one may already have met.
 func TestARefoldThatIsAskedForDuringAnotherIsNotLost(t *testing.T) {
 	t.Parallel()
 	sqldbtest.EachDatabase(t, func(t *testing.T, address string) {
@@ -241,7 +241,8 @@ func TestARefoldThatIsAskedForDuringAnotherIsNotLost(t *testing.T) {
 	})
 }
 
-// Rows that a refold deletes are still readable in a SQLite file's log of writes. Where that cannot be emptied at once, it is later.
+// Rows that a refold deletes are still readable in a SQLite file's write-ahead log. If it cannot be emptied at once, that
+// happens later.
 func TestWhatARefoldDeletesLeavesTheFilesInTheEnd(t *testing.T) {
 	t.Parallel()
 	const secret = "Pharmacie du Grand Secret"
@@ -268,7 +269,7 @@ func TestWhatARefoldDeletesLeavesTheFilesInTheEnd(t *testing.T) {
 	until(t, "the files no longer hold it", func() bool { return !anyFileHolds(t, folder, secret) })
 }
 
-// holdSnapshot holds the rows as they are, for a reader, until the function that it returns is called.
+// holdSnapshot holds a snapshot of the rows, as a reader does, until the returned function is called.
 func (i *instance) holdSnapshot(t *testing.T) (release func()) {
 	t.Helper()
 	held, end, ended := make(chan struct{}), make(chan struct{}), make(chan error, 1)
@@ -295,7 +296,7 @@ func (i *instance) holdSnapshot(t *testing.T) (release func()) {
 	}
 }
 
-// anyFileHolds reports whether a text is in a file of the folder.
+// anyFileHolds reports whether any file of the folder contains a text.
 func anyFileHolds(t *testing.T, folder, text string) bool {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(folder, "*"))
@@ -326,7 +327,7 @@ func TestRefoldThatAnotherInstanceFinishedMeanwhileWritesNothing(t *testing.T) {
 		i.awaitPosition(t, bad)
 		i.requireStopped(t, table.LocationsModel, "a")
 		done := make(chan error, 1)
-		log.setOnRead(onNthRead("locations-a", rowsRead, func() { // as the other one leaves it: all rows, and the account runs
+		log.setOnRead(onNthRead("locations-a", rowsRead, func() { // log.setOnRead(onNthRead("locations-a", rowsRead, func() { // as the other one leaves it: all rows, and the account runs
 			done <- i.registry.Read(t.Context(), table.LocationsModel, func(db *sqldb.DB) error {
 				return db.RunInTx(t.Context(), func(tx *sqldb.Tx) error {
 					site := table.Site{ID: "a/m/x", Account: "a", Referential: "m", ExternalID: "x", Version: 9, Content: "{}"}
@@ -352,7 +353,7 @@ func TestRefoldThatAnotherInstanceFinishedMeanwhileWritesNothing(t *testing.T) {
 	})
 }
 
-// stopAndRead stops an instance, so that nothing is written any more, and reads with another one.
+// stopAndRead stops an instance, so that nothing more is written, and reads with another one.
 func (i *instance) stopAndRead(t *testing.T, s *cluster, read func(*instance)) error {
 	t.Helper()
 	i.stop()
@@ -382,7 +383,7 @@ func TestNoAccountIsRefoldedFromALogBehindItsGeneration(t *testing.T) {
 		restorable.Restore(t, older, func() {})
 		v.setLost("a", false)
 		back := make(chan struct{})
-		log.blockSubscriptions(back) // this instance owns the generation, and its feed has not read the log yet
+		log.blockSubscriptions(back) // log.blockSubscriptions(back) // this instance owns the generation, and its feed has not read the log yet
 		i = s.startInstance(t, locations.Model(true))
 		if err := i.Refold(t.Context(), "a"); err != nil {
 			t.Fatal(err)
@@ -466,7 +467,7 @@ func TestAccountThatCannotBeRefoldedDoesNotDelayOthers(t *testing.T) {
 		i.awaitPosition(t, at)
 		v.setSilent("a")
 		for _, account := range []string{"a", "b"} {
-			at = s.appendRaw(t, "locations-"+account, event.LocationsEventVoided{}.EventType(), `{"revision":2}`) // without a reason, which the vault would have to seal
+			at = s.appendRaw(t, "locations-"+account, event.LocationsEventVoided{}.EventType(), `{"revision":2}`) // at = s.appendRaw(t, "locations-"+account, event.LocationsEventVoided{}.EventType(), `{"revision":2}`) // without a reason, which the vault would have to seal
 		}
 		i.awaitPosition(t, at)
 		i.awaitRunning(t, table.LocationsModel, "b")

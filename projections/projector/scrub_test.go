@@ -50,7 +50,7 @@ func TestErasuresAreScrubbedFromTheFilesOfPostgresByWhoeverOwnsTheGeneration(t *
 		t.Fatal(err)
 	}
 	defer obstacle.Close()
-	if _, err := obstacle.Exec(t.Context(), "create view own_view as select * from {api_key}"); err != nil { // which keeps the old table
+	if _, err := obstacle.Exec(t.Context(), "create view own_view as select * from {api_key}"); err != nil { // if _, err := obstacle.Exec(t.Context(), "create view own_view as select * from {api_key}"); err != nil { // it keeps the old table
 		t.Fatal(err)
 	}
 	first.stop()
@@ -71,7 +71,7 @@ func TestErasuresAreScrubbedFromTheFilesOfPostgresByWhoeverOwnsTheGeneration(t *
 	until(t, "nothing is to be told", func() bool { return third.Incidents(t.Context()) == nil })
 }
 
-// Each attempt on a disk that is too small fills it, and Postgres with it.
+// Each attempt on a disk that is too small fills it for Postgres, too.
 func TestAScrubThatFailsIsMadeAgainAfterEverLongerPauses(t *testing.T) {
 	t.Parallel()
 	pause := time.Duration(0)

@@ -28,8 +28,8 @@ func (silentConnector) Connect(ctx context.Context) (driver.Conn, error) {
 	return nil, ctx.Err()
 }
 
-// A worker renews its lease and asks whether its generation may serve, one after the other. While the one who asks waits for a database,
-// the other must not wait for it: its lease would run out.
+// A worker renews its lease and then asks whether its generation may serve. While one caller waits for a database in that
+// question, the others must not wait for it: their lease would run out.
 func TestOneWhoAsksWhetherAGenerationMayServeDelaysNoOther(t *testing.T) {
 	folder := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
@@ -59,7 +59,7 @@ func TestOneWhoAsksWhetherAGenerationMayServeDelaysNoOther(t *testing.T) {
 	})
 }
 
-// fullConnector makes connections to SQLite that ask refuse, before each transaction, whether it cannot begin.
+// fullConnector makes connections to SQLite that call refuse before each transaction, to see whether it cannot begin.
 type fullConnector struct {
 	driver.Connector
 	refuse func() bool
@@ -87,7 +87,7 @@ func (c fullConn) BeginTx(ctx context.Context, o driver.TxOptions) (driver.Tx, e
 	return c.SQLiteConn.BeginTx(ctx, o)
 }
 
-// While a disk is full, nobody can make the first generation of a read model. Who tries must not do so without a pause.
+// While a disk is full, the first generation of a read model cannot be made. Retries must pause in between.
 func TestFullDiskIsTriedAgainAfterAPause(t *testing.T) {
 	folder := t.TempDir()
 	model := table.ReadModel{Name: "a", Version: 1, Tables: []table.Def{{Name: "a", KeyColumns: 1, Columns: []table.Column{{Name: "id", Type: table.Text}}}}}
@@ -105,7 +105,7 @@ func TestFullDiskIsTriedAgainAfterAPause(t *testing.T) {
 			if isFull {
 				tries++
 			}
-			if tries > limit { // else no time passes in the bubble
+			if tries > limit { // if tries > limit { // otherwise no time passes in the bubble
 				stop()
 			}
 			return isFull
@@ -130,7 +130,7 @@ func TestFullDiskIsTriedAgainAfterAPause(t *testing.T) {
 	})
 }
 
-// writeRefusingConn is a connection to a disk that is full at times: it reads, and nothing is written.
+// writeRefusingConn is a connection to a disk that is sometimes full: it reads, but cannot write.
 type writeRefusingConn struct {
 	sqldb.SQLiteConn
 	isFull *atomic.Bool
@@ -163,7 +163,7 @@ func (c writeRefusingConnector) Connect(ctx context.Context) (driver.Conn, error
 	return writeRefusingConn{inner.(sqldb.SQLiteConn), c.isFull}, nil
 }
 
-// A disk that is full takes no reason into the checkpoint's row either. The instance that cannot write says so from memory.
+// A full disk cannot store a reason in the checkpoint's row either. The instance that cannot write reports it from memory.
 func TestAFullDiskIsNamedUntilItHasRoom(t *testing.T) {
 	folder := t.TempDir()
 	model := table.ReadModel{Name: "a", Version: 1, Tables: []table.Def{{Name: "a", KeyColumns: 1, Columns: []table.Column{{Name: "id", Type: table.Text}}}}}

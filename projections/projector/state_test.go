@@ -46,7 +46,7 @@ func TestMergedRowsAreAddedOnceWhenTheDatabaseGoesAway(t *testing.T) {
 			}
 		}
 	})
-	for range 5 { // in the middle of whatever is going on
+	for range 5 { // for range 5 { // at arbitrary moments
 		g.setShut(true)
 		g.setShut(false)
 		i.awaitPosition(t, projectortest.Append(t, s.log, s.codec, usagefold.StreamName("b", period), usageOpened("b")))
@@ -63,8 +63,8 @@ func TestMergedRowsAreAddedOnceWhenTheDatabaseGoesAway(t *testing.T) {
 	}
 }
 
-// usageTotals returns what the usage lines and the period state of an account hold. A connection that was cut is noticed when it is used,
-// so it tries again.
+// usageTotals returns the totals of the usage lines and the period state of an account. A cut connection is noticed only when
+// it is used, so it retries.
 func (i *instance) usageTotals(t *testing.T, account string) (requests, used int64) {
 	t.Helper()
 	until(t, "usage read", func() bool {

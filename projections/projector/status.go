@@ -15,18 +15,18 @@ import (
 	"lieudit/schemas/table"
 )
 
-// Status is how one generation of a read model is doing.
+// Status is the state of one generation of a read model.
 type Status struct {
 	Model        string
 	Version      int64
 	Generation   string
 	State        sqldb.GenerationState
-	IsServedHere bool // this instance answers queries from it
-	IsDiverged   bool // it holds what is not on the log, and is not asked
+	IsServedHere bool // IsServedHere bool // this instance answers queries from it
+	IsDiverged   bool // IsDiverged   bool // it holds events that are not on the log, and is not used
 	Position     eventstore.Position
 	LastRecorded time.Time // time of the last event in it; zero if it holds none
-	WaitingSince time.Time // when the first event was recorded that it does not hold yet; zero if it lacks none
-	Lag          int       // events of the log that it does not hold yet, up to MaxLag; -1 if that cannot be known
+	WaitingSince time.Time // WaitingSince time.Time // when the first event that it lacks was recorded; zero if it lacks none
+	Lag          int       // Lag          int       // how many events of the log it lacks, up to MaxLag; -1 if unknown
 	Owner        string    // id of the instance that fills it, "" for none
 	Reason       string    // why it cannot continue, "" if it can
 }
@@ -34,8 +34,7 @@ type Status struct {
 // MaxLag is the largest lag that is counted.
 const MaxLag = 10_000
 
-// Status describes all generations there are, also those of other versions and of models that this program does not
-// know.
+// Status describes all existing generations, including those of other versions and of models that this program does not know.
 func (p *Projector) Status(ctx context.Context) ([]Status, error) {
 	generations, err := p.registry.Generations(ctx)
 	if err != nil {
@@ -48,7 +47,7 @@ func (p *Projector) Status(ctx context.Context) ([]Status, error) {
 	return all, nil
 }
 
-// generationStatus describes one generation. What cannot be found out becomes its Reason.
+// generationStatus describes one generation. An error in finding that out becomes its Reason.
 func (p *Projector) generationStatus(ctx context.Context, g sqldb.Generation) Status {
 	s := Status{Model: g.Model, Version: g.Version, Generation: g.Name, State: g.State, Lag: -1}
 	at, checkpoint, err := p.readCheckpoint(ctx, g)
@@ -57,7 +56,7 @@ func (p *Projector) generationStatus(ctx context.Context, g sqldb.Generation) St
 		return s
 	}
 	s.Position, s.LastRecorded, s.Owner, s.Reason = checkpoint.Position, at.Recorded.Time(), at.LeaseHolder, at.StopReason
-	if w := p.workerOf(g.Name); w != nil && s.Reason == "" { // a disk that is full takes no reason either
+	if w := p.workerOf(g.Name); w != nil && s.Reason == "" { // if w := p.workerOf(g.Name); w != nil && s.Reason == "" { // a full disk cannot store a reason
 		s.Reason = w.currentState().reason
 	}
 	m, err := p.modelNamed(g.Model)
@@ -71,7 +70,7 @@ func (p *Projector) generationStatus(ctx context.Context, g sqldb.Generation) St
 	return s
 }
 
-// readCheckpoint opens a generation and reads its checkpoint, as the row and as the place on the log.
+// readCheckpoint opens a generation and reads its checkpoint, both as the row and as a log position.
 func (p *Projector) readCheckpoint(ctx context.Context, g sqldb.Generation) (at table.Checkpoint, checkpoint eventstore.Checkpoint, err error) {
 	db, release, err := p.registry.OpenGeneration(ctx, g)
 	if err != nil {
@@ -84,8 +83,8 @@ func (p *Projector) readCheckpoint(ctx context.Context, g sqldb.Generation) (at 
 	return at, checkpoint, err
 }
 
-// measureLag counts the events of a model's categories after a checkpoint, up to MaxLag, and returns when the first of them was
-// recorded.
+// measureLag counts the events of a model's categories after a checkpoint, up to MaxLag, and returns when the first of them
+// was recorded.
 func (p *Projector) measureLag(ctx context.Context, checkpoint eventstore.Checkpoint, m Model) (n int, since time.Time, err error) {
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
@@ -105,17 +104,17 @@ func (p *Projector) measureLag(ctx context.Context, checkpoint eventstore.Checkp
 	return n, since, nil
 }
 
-// readyLag is the largest lag of a read model that counts as ready.
+// readyLag is the largest lag at which a read model still counts as ready.
 const readyLag = 500
 
-// Ready returns nil if every model has a generation that serves, continues, and has all but caught up; otherwise it says
-// what is missing.
+// Ready returns nil if every model has a generation that serves, is not stuck, and has almost caught up; otherwise it
+// describes what is missing.
 func (p *Projector) Ready(ctx context.Context) error {
 	return p.checkServed(ctx, func(Status) bool { return true })
 }
 
-// CaughtUp returns nil once no query is answered from old rows: as Ready, but a generation that holds what is not on the log
-// does not count, because it is not asked.
+// CaughtUp returns nil once no query is answered from old rows. It is Ready, except that a diverged generation does not
+// count, because it is not used.
 func (p *Projector) CaughtUp(ctx context.Context) error {
 	return p.checkServed(ctx, func(s Status) bool { return !s.IsDiverged })
 }
@@ -148,7 +147,7 @@ func (p *Projector) checkServed(ctx context.Context, isChecked func(Status) bool
 	return err
 }
 
-// explainNotReady is the error of a model of which no generation serves.
+// explainNotReady is the error of a model without a serving generation.
 func (p *Projector) explainNotReady(m Model) error {
 	if why := p.registry.Replacement(m.ReadModel); why != "" {
 		return fmt.Errorf("%s: %w: %s", m.Name, sqldb.ErrNotReady, why)
@@ -156,8 +155,8 @@ func (p *Projector) explainNotReady(m Model) error {
 	return fmt.Errorf("%s: %w", m.Name, sqldb.ErrNotReady)
 }
 
-// UnreadableAccounts returns accounts that some generation has stopped because a personal field could not be decrypted:
-// in the order of their ids, those after an account, at most limit.
+// UnreadableAccounts returns accounts that some generation has stopped because a personal field could not be decrypted: in
+// the order of their ids, those after an account, at most limit.
 func (p *Projector) UnreadableAccounts(ctx context.Context, after string, limit int) (all []string, err error) {
 	err = p.eachGeneration(ctx, func(_ sqldb.Generation, db *sqldb.DB) error {
 		rows, err := sqldb.Select(ctx, db, table.AccountStatuses, "where kind = ? and account > ? order by account limit ?", table.AccountUnreadable, after, limit)
@@ -171,7 +170,7 @@ func (p *Projector) UnreadableAccounts(ctx context.Context, after string, limit 
 	return all[:min(limit, len(all))], err
 }
 
-// Incidents returns nil if no account is stopped, no empty commit was passed over and no scrub has failed; otherwise an error
+// Incidents returns nil if no account is stopped, no empty commit was skipped and no scrub has failed; otherwise an error
 // that names them. It does not make the instance unready: the other accounts are served.
 func (p *Projector) Incidents(ctx context.Context) error {
 	all, err := p.StoppedAccounts(ctx)
@@ -195,7 +194,7 @@ func (p *Projector) Incidents(ctx context.Context) error {
 	return err
 }
 
-// failedScrubs returns the errors of the scrubs that this instance must make and could not, or nil.
+// failedScrubs returns the errors of the scrubs that failed and are this instance's to make, or nil.
 func (p *Projector) failedScrubs() (err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -207,7 +206,7 @@ func (p *Projector) failedScrubs() (err error) {
 	return err
 }
 
-// incidentTexts are the lines that Incidents shows of the account.
+// incidentTexts are the lines that Incidents shows for the account.
 func (s StoppedAccount) incidentTexts() (all []string) {
 	if s.IsStopped() {
 		all = append(all, (&table.StoppedError{AccountStatus: s.AccountStatus}).Error())
@@ -218,7 +217,7 @@ func (s StoppedAccount) incidentTexts() (all []string) {
 	return all
 }
 
-// StoppedAccount is an account that a generation has stopped, or of which it passed over a commit without a sync id.
+// StoppedAccount is an account that a generation has stopped, or in which it skipped a commit without a sync id.
 type StoppedAccount struct {
 	Generation string
 	table.AccountStatus
@@ -227,8 +226,7 @@ type StoppedAccount struct {
 // maxStopped is the largest number of accounts of one generation that StoppedAccounts returns.
 const maxStopped = 100
 
-// StoppedAccounts returns the accounts that the generations in use or under construction have stopped, at most 100 of
-// each.
+// StoppedAccounts returns the accounts that the generations in use or under construction have stopped, at most 100 of each.
 func (p *Projector) StoppedAccounts(ctx context.Context) (all []StoppedAccount, err error) {
 	err = p.eachGeneration(ctx, func(g sqldb.Generation, db *sqldb.DB) error {
 		rows, err := sqldb.Select(ctx, db, table.AccountStatuses, "where kind <> '' or empty <> 0 order by kind desc, account limit ?", maxStopped)
@@ -240,19 +238,19 @@ func (p *Projector) StoppedAccounts(ctx context.Context) (all []StoppedAccount, 
 	return all, err
 }
 
-// The rest of this file detects diverged generations: their checkpoint names an event that the log does not hold, because
-// an older backup of the log was restored. The rows of such a generation may come from events that are gone, so nothing
-// is answered from it. Each instance finds out for itself: its feed fails with an eventstore.DivergedError, or
-// verifyGeneration reads the log after the checkpoint. The generation is used again once the log holds the event again;
-// otherwise a rebuild replaces it.
+// The rest of this file detects diverged generations: their checkpoint names an event that the log does not hold, because an
+// older backup of the log was restored. The rows of such a generation may come from events that are gone, so it answers no
+// queries. Each instance detects this for itself: its feed fails with an eventstore.DivergedError, or verifyGeneration reads
+// the log after the checkpoint. The generation is used again once the log holds the event again; otherwise a rebuild replaces
+// it.
 
 // verifyTimeout is how long a verification waits for the log.
 const verifyTimeout = time.Second
 
-// rebuildHint says what the operator does about a diverged generation.
+// rebuildHint tells the operator what to do about a diverged generation.
 const rebuildHint = "`lieudit projections rebuild --all` makes the read models anew from the log as it is"
 
-// stopReason is the text why a generation cannot be filled. If its checkpoint is not on the log, the generation is also
+// stopReason is the text of why a generation cannot be filled. If its checkpoint is not on the log, the generation is also
 // marked as diverged.
 func (w *worker) stopReason(err error) string {
 	diverged, ok := errors.AsType[*eventstore.DivergedError](err)
@@ -261,7 +259,7 @@ func (w *worker) stopReason(err error) string {
 	}
 	w.setDiverged(true)
 	switch {
-	case diverged.IsOtherLog && w.lease.isOnlyInstance: // the folder's log is the right one, so the file is another service's
+	case diverged.IsOtherLog && w.lease.isOnlyInstance: // case diverged.IsOtherLog && w.lease.isOnlyInstance: // the folder's log is the right one, so the file belongs to another service
 		w.rebuild()
 		return fmt.Sprintf("%s; nothing is answered from it: it is made again from this log", err)
 	case diverged.IsOtherLog: // another log is connected: the operator must restore the right one, not rebuild
@@ -270,7 +268,7 @@ func (w *worker) stopReason(err error) string {
 	return fmt.Sprintf("%s; nothing is answered from it: %s", err, rebuildHint)
 }
 
-// rebuildTimeout is how long the registry has to enter a new generation.
+// rebuildTimeout is how long the registry may take to enter a new generation.
 const rebuildTimeout = 10 * time.Second
 
 // rebuildOnceFunc returns a function that begins a fresh generation of a model, until it has succeeded once.
@@ -293,8 +291,8 @@ func (p *Projector) rebuildOnceFunc(m Model) func() {
 	}
 }
 
-// VerifyGenerations finds the serving generations that have diverged. It is called before Run, so that none of them
-// answers a query. It takes a second at most; a generation that is not verified by then counts as right.
+// VerifyGenerations finds the serving generations that have diverged. It is called before Run, so that none of them answers a
+// query. It takes at most a second; a generation that is not verified by then counts as valid.
 func (p *Projector) VerifyGenerations(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, verifyTimeout)
 	defer cancel()

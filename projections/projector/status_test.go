@@ -22,11 +22,11 @@ import (
 
 // restoreCase is how an older copy of the log is restored.
 type restoreCase struct {
-	accounts int  // this many are appended to the copy by another instance
+	accounts int  // accounts int  // how many another instance appends to the copy
 	running  bool // it is restored under running instances
 }
 
-// restoreCases: the copy is shorter than what the rows hold, or has grown past it.
+// restoreCases: the copy is shorter than the rows, or has grown past them.
 func restoreCases() map[string]restoreCase {
 	all := map[string]restoreCase{}
 	for length, accounts := range map[string]int{"shorter": 0, "longer": 150} {
@@ -83,7 +83,7 @@ func checkRestoredLog(t *testing.T, address string, r restoreCase) {
 	checkRebuilt(t, s, at, one, two)
 }
 
-// checkRebuilt rebuilds a diverged generation, and compares it with what a new database gets.
+// checkRebuilt rebuilds a diverged generation and compares it with that of a new database.
 func checkRebuilt(t *testing.T, s *cluster, at eventstore.Position, one, two *instance) {
 	t.Helper()
 	for _, m := range []table.ReadModel{table.AccountModel, table.AuditModel} {

@@ -16,8 +16,8 @@ import (
 	"lieudit/schemas/table"
 )
 
-// A projector that ends waits for the batch that is being applied, and holds no lock meanwhile that a handler which has ended waits for.
-// If it did, the bubble's clock would stand still, and the test would not end.
+// A projector that ends waits for the batch that is being applied. Meanwhile it must hold no lock that an ended handler waits
+// for: the bubble's clock would stand still, and the test would not end.
 func TestAProjectorThatEndsWaitsForItsBatch(t *testing.T) {
 	t.Parallel()
 	folder := filepath.Join(t.TempDir(), "readmodels")

@@ -14,7 +14,7 @@ import (
 	"lieudit/eventstore/sqldb"
 )
 
-// registryPollInterval is how often the supervisor reads which generations there are.
+// registryPollInterval is how often the supervisor reads the list of generations.
 const registryPollInterval = 250 * time.Millisecond
 
 // supervisor runs the workers, with one Watermill handler each. Only its own goroutine uses it.
@@ -23,14 +23,14 @@ type supervisor struct {
 	router    *message.Router
 	running   map[string]*runningWorker
 
-	nextDrop    time.Time // when superseded generations are dropped again
-	dropsFailed bool      // whether the last drop failed, and the log says so
+	nextDrop    time.Time // nextDrop    time.Time // when to try dropping superseded generations again
+	dropsFailed bool      // dropsFailed bool      // whether the last drop failed, and that was logged
 }
 
-// runningWorker is a worker with all that must end with it.
+// runningWorker is a worker with everything that must end with it.
 type runningWorker struct {
 	worker  *worker
-	handler *message.Handler   // gets the batches
+	handler *message.Handler   // handler *message.Handler   // receives the batches
 	stop    context.CancelFunc // ends the tasks
 	tasks   sync.WaitGroup     // keeping the lease, refolds, and the owner's task
 	release func()             // closes the generation
@@ -48,11 +48,11 @@ func (s *supervisor) superviseWorkers(ctx context.Context) {
 	}
 }
 
-// incidentGap is how long the registry works before its next failure is another incident: on a full disk it can be read, and its leases
-// cannot be renewed every few seconds.
+// incidentGap is how long the registry must work before its next failure is a new incident: on a full disk it can be read,
+// while every few seconds its leases cannot be renewed.
 const incidentGap = 10 * time.Second
 
-// recordRegistryErr keeps why the registry cannot be read, and logs it once an incident.
+// recordRegistryErr keeps why the registry cannot be read, and logs it once per incident.
 func (p *Projector) recordRegistryErr(ctx context.Context, err error) {
 	if ctx.Err() != nil {
 		return
@@ -68,8 +68,8 @@ func (p *Projector) recordRegistryErr(ctx context.Context, err error) {
 	p.registryFailedAt = time.Now()
 }
 
-// syncWorkers starts a worker for each generation that is to be filled, and stops the others. A model without any
-// generation gets its first. If anything fails, no worker is stopped; the next call tries again.
+// syncWorkers starts a worker for each generation to be filled, and stops the others. A model without a generation gets its
+// first one. If anything fails, no worker is stopped; the next call tries again.
 func (s *supervisor) syncWorkers(ctx context.Context) error {
 	if err := s.removeDamaged(ctx); err != nil {
 		return err
@@ -90,7 +90,7 @@ func (s *supervisor) syncWorkers(ctx context.Context) error {
 		if !found {
 			_, buildErr := s.projector.registry.BuildGeneration(ctx, m.ReadModel, true)
 			if err = errors.Join(err, buildErr); buildErr == nil {
-				wake(s.projector.registryWake) // to start its worker. After a failure the next look is soon enough
+				wake(s.projector.registryWake) // wake(s.projector.registryWake) // to start its worker. After a failure the next poll is soon enough
 			}
 		}
 	}
@@ -106,8 +106,8 @@ func (s *supervisor) syncWorkers(ctx context.Context) error {
 // dropInterval is the pause between two attempts to drop generations that an instance still reads, or that cannot be dropped.
 const dropInterval = 5 * time.Second
 
-// dropSuperseded drops the superseded generations of all models. So each rebuild leaves the one that served before it, and no more.
-// The instance that promotes a generation looks at once; what cannot be dropped yet is looked at again, by every instance.
+// dropSuperseded drops the superseded generations of all models, so that each rebuild leaves only the one that served before
+// it. The instance that promotes a generation tries at once; every instance retries later what cannot be dropped yet.
 func (s *supervisor) dropSuperseded(ctx context.Context, all []sqldb.Generation) {
 	if time.Now().Before(s.nextDrop) {
 		return
@@ -124,13 +124,13 @@ func (s *supervisor) dropSuperseded(ctx context.Context, all []sqldb.Generation)
 		}
 		failed = errors.Join(failed, err)
 	}
-	if failed != nil && !s.dropsFailed && ctx.Err() == nil { // one log line an incident
+	if failed != nil && !s.dropsFailed && ctx.Err() == nil { // if failed != nil && !s.dropsFailed && ctx.Err() == nil { // one log line per incident
 		s.projector.Log.Warn("generations that nobody reads could not be dropped", "reason", failed)
 	}
 	s.dropsFailed = failed != nil
 }
 
-// removeDamaged stops the workers of generations whose files are lost or damaged, and puts the files aside. syncWorkers then
+// removeDamaged stops the workers of generations whose files are lost or damaged, and moves the files aside. syncWorkers then
 // finds the model without a generation.
 func (s *supervisor) removeDamaged(ctx context.Context) error {
 	registry := s.projector.registry
@@ -154,8 +154,8 @@ func ignoreDamage(err error) error {
 	return err
 }
 
-// startWorker opens a generation and starts its worker: the feed handler, the renewal of the lease, refolds, and the
-// task of the owner. It does nothing if the worker runs already.
+// startWorker opens a generation and starts its worker: the feed handler, the renewal of the lease, refolds, and the task of
+// the owner. It does nothing if the worker is already running.
 func (s *supervisor) startWorker(ctx context.Context, m Model, g sqldb.Generation) error {
 	if s.running[g.Name] != nil {
 		return nil
@@ -211,33 +211,33 @@ func (s *supervisor) stopWorker(name string) {
 	s.removeWorker(name, r)
 }
 
-// awaitHandlers waits for the handlers of all workers, whose context has ended. The router would wait for them with its locks held,
-// and handlers that have ended would wait for these.
+// awaitHandlers waits for the handlers of all workers, whose context has ended. The router would wait for them with its locks
+// held, which handlers that have ended need.
 func (s *supervisor) awaitHandlers() {
 	for _, r := range s.running {
 		r.awaitHandler()
 	}
 }
 
-// awaitHandler waits until the handler has ended, and the batch that it was given last is applied: Watermill does not wait for that.
+// awaitHandler waits until the handler has ended and has applied its last batch: Watermill does not wait for that.
 func (r *runningWorker) awaitHandler() {
 	<-r.handler.Stopped()
 	r.worker.awaitBatch()
 }
 
-// removeAllWorkers ends what is left when the router has ended.
+// removeAllWorkers ends the remaining workers once the router has ended.
 func (s *supervisor) removeAllWorkers() {
 	for name, r := range s.running {
 		s.removeWorker(name, r)
 	}
 }
 
-// removeWorker ends the tasks of a worker whose handler has ended, gives its lease back, and closes its generation, in this
+// removeWorker ends the tasks of a worker whose handler has ended, gives back its lease, and closes its generation, in this
 // order: the tasks need the lease, and the lease needs the database.
 func (s *supervisor) removeWorker(name string, r *runningWorker) {
 	r.stop()
 	r.tasks.Wait()
-	r.worker.releaseLease(context.Background(), r.worker.currentState().reason) // that of the worker may have ended
+	r.worker.releaseLease(context.Background(), r.worker.currentState().reason) // r.worker.releaseLease(context.Background(), r.worker.currentState().reason) // the worker's context may have ended
 	r.release()
 	delete(s.running, name)
 	s.projector.mu.Lock()
@@ -253,17 +253,18 @@ func (p *Projector) isServingFunc(m Model, g sqldb.Generation) func(context.Cont
 	}
 }
 
-// switchTimeout is how long a generation that has caught up with all there is waits to pass the position of the serving one. After that
-// the serving one is of another log or stands still, and is replaced all the same.
+// switchTimeout is how long a caught-up generation waits to pass the position of the serving one. After that the serving one
+// belongs to another log or is stuck, and is replaced all the same.
 const switchTimeout = 2 * time.Second
 
-// refoldTimeout is how long a generation waits for the refolds of its accounts, from when it had caught up for the first time. A generation meets again each event that was ever
-// unusable, and stops its account until the correction, which comes later on the log, has been folded.
+// refoldTimeout is how long a generation waits for the refolds of its accounts, from when it first caught up. A generation
+// meets every event that was ever unusable again, and stops its account until it has folded the correction, which comes later
+// on the log.
 const refoldTimeout = 5 * time.Minute
 
-// serveOnceFunc returns a function that makes a generation serve as soon as it may. After that it does nothing. It may be
-// called by several goroutines: the handler calls it after a batch, and keepLease after a renewal. One of them tries at a time, and
-// the others do not wait for it: a lease is to be renewed however slow the database is.
+// serveOnceFunc returns a function that makes a generation serve as soon as it may, and then does nothing. Several goroutines
+// may call it: the handler calls it after a batch, and keepLease after a renewal. One of them tries at a time, and the others
+// do not wait for it: a lease must be renewed however slow the database is.
 func (p *Projector) serveOnceFunc(w *worker, g sqldb.Generation) func(context.Context) error {
 	var mu sync.Mutex
 	return func(ctx context.Context) error {
@@ -282,8 +283,8 @@ func (p *Projector) serveOnceFunc(w *worker, g sqldb.Generation) func(context.Co
 	}
 }
 
-// serveGeneration makes a generation that was being built serve, once it has caught up, is not behind the serving one, and answers for
-// each account that the serving one answers for.
+// serveGeneration makes a generation under construction serve, once it has caught up, is not behind the serving one, and
+// answers for every account that the serving one answers for.
 func (p *Projector) serveGeneration(ctx context.Context, w *worker, g sqldb.Generation) (bool, error) {
 	now := w.currentState()
 	if now.caughtUpAt.IsZero() {
@@ -323,7 +324,8 @@ func (p *Projector) isServingAhead(ctx context.Context, w *worker) (bool, error)
 	return ahead, err
 }
 
-// isWaitingForRefolds reports whether accounts of the worker's generation are still to be refolded, while another generation answers.
+// isWaitingForRefolds reports whether accounts of the worker's generation still wait for a refold while another generation
+// answers for them.
 func (p *Projector) isWaitingForRefolds(ctx context.Context, w *worker) (bool, error) {
 	due, err := w.dueRefolds(ctx)
 	if err != nil || len(due) == 0 {
@@ -333,7 +335,7 @@ func (p *Projector) isWaitingForRefolds(ctx context.Context, w *worker) (bool, e
 	return err == nil, nil
 }
 
-// OwnedGeneration is a serving generation that this instance fills. A model's OwnerTask gets it.
+// OwnedGeneration is a serving generation that this instance fills. It is passed to a model's OwnerTask.
 type OwnedGeneration struct {
 	Generation sqldb.Generation
 	DB         *sqldb.DB
@@ -341,8 +343,8 @@ type OwnedGeneration struct {
 	Changed func() <-chan struct{}
 }
 
-// superviseOwnerTask runs the model's OwnerTask whenever this instance owns the generation and it serves, and ends it
-// when either is over.
+// superviseOwnerTask runs the model's OwnerTask whenever this instance owns the generation and it serves, and ends the task
+// when either changes.
 func (w *worker) superviseOwnerTask(ctx context.Context, o OwnedGeneration, serves func(context.Context) bool) {
 	if w.model.OwnerTask == nil {
 		return
@@ -361,7 +363,7 @@ func (w *worker) superviseOwnerTask(ctx context.Context, o OwnedGeneration, serv
 	}
 }
 
-// runOwnerTask runs the task once, for as long as this instance owns the generation.
+// runOwnerTask runs the task once, as long as this instance owns the generation.
 func (w *worker) runOwnerTask(ctx context.Context, o OwnedGeneration) {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()

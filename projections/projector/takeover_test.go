@@ -40,8 +40,8 @@ func (v *cachingVault) DestroyKey(ctx context.Context, subject string) error {
 
 func (v *cachingVault) ForgetKeys() { v.cached.Clear() }
 
-// TestWhoeverTakesOverOpensNothingBehindAnErasureWithAKeyFromMemory: the owner before destroyed the key of an account when it came
-// to the erasure. The next owner still has it in memory, and what comes behind the erasure was sealed with it.
+// TestWhoeverTakesOverOpensNothingBehindAnErasureWithAKeyFromMemory: the previous owner destroyed the key of an account when
+// it reached the erasure. The next owner still has the key in memory, and the events after the erasure were sealed with it.
 func TestWhoeverTakesOverOpensNothingBehindAnErasureWithAKeyFromMemory(t *testing.T) {
 	t.Parallel()
 	sqldbtest.EachDatabase(t, func(t *testing.T, address string) {

@@ -19,8 +19,8 @@ import (
 	"lieudit/schemas/table"
 )
 
-// worker is the part of this instance in filling one generation: it owns the generation, or waits to own it. The fields
-// above mu do not change after the start.
+// worker is this instance's part in filling one generation: it owns the generation, or waits to own it. The fields above mu
+// do not change after the start.
 type worker struct {
 	model             Model
 	lease             lease
@@ -34,32 +34,32 @@ type worker struct {
 	setDiverged      func(bool) // see status.go
 	isDiverged       func() bool
 	rebuild          func()      // begins a fresh generation, once
-	noteDamage       func(error) // has the generation replaced if the error is damage of its file
+	noteDamage       func(error) // noteDamage       func(error) // has the generation replaced if the error is damage to its file
 	verifyGeneration func(context.Context)
 
 	batchSlot chan struct{} // of capacity 1: holds a value while a batch is being applied
 
 	scrub      func(context.Context) (later time.Duration, err error) // sqldb.Registry.Scrub
-	scrubLock  *semaphore.Weighted                                    // a mutex that a context interrupts: held by scrubFiles, and while a batch is written
+	scrubLock  *semaphore.Weighted                                    // scrubLock  *semaphore.Weighted                                    // a mutex that a context interrupts: held by scrubFiles, and while a batch is written
 	isScrubDue atomic.Bool                                            // personal data that was deleted may still be in the database's files
-	scrubErr   atomic.Pointer[error]                                  // why the last scrub failed; nil if it did not
+	scrubErr   atomic.Pointer[error]                                  // scrubErr   atomic.Pointer[error]                                  // why the last scrub failed; nil if it succeeded
 
 	mu    sync.Mutex
 	state workerState
 }
 
-// writeTimeout is how long one transaction may take: a database that does not answer is treated as one that is away.
+// writeTimeout is how long one transaction may take: a database that does not answer is treated as unavailable.
 const writeTimeout = 30 * time.Second
 
-// workerState is how far a worker is.
+// workerState is the progress of a worker.
 type workerState struct {
-	isReading     bool   // the feed reads: this instance was the owner at the start, and has met no errFenced since
-	isOwner       bool   // this instance was the owner a moment ago
+	isReading     bool   // isReading     bool   // the feed reads: this instance was the owner at the start, and has met no errFenced since
+	isOwner       bool   // isOwner       bool   // this instance was the owner a moment ago
 	reason        string // why the generation cannot be filled, "" if it can
 	checkpoint    eventstore.Checkpoint
-	caughtUpAt    time.Time     // when this owner had last caught up; zero before it did for the first time
-	caughtUpFirst time.Time     // when it did for the first time
-	changed       chan struct{} // closed at the next change of any of these
+	caughtUpAt    time.Time     // caughtUpAt    time.Time     // when this owner last caught up; zero before the first time
+	caughtUpFirst time.Time     // caughtUpFirst time.Time     // when it first caught up
+	changed       chan struct{} // changed       chan struct{} // closed at the next change of any of these
 }
 
 // currentState is a copy of the state.
@@ -84,7 +84,7 @@ func loseOwnership(s *workerState) {
 }
 
 // resumeWhenOwner returns the checkpoint to continue from, once this instance owns the generation. The feed calls it before
-// it subscribes, and again after each failure. Until then it blocks. It fails when the database does or ctx ends.
+// it subscribes, and again after each failure. It blocks until then, and fails if the database fails or ctx ends.
 func (w *worker) resumeWhenOwner(ctx context.Context) (eventstore.Checkpoint, error) {
 	for {
 		w.updateState(loseOwnership)
@@ -106,10 +106,10 @@ func (w *worker) resumeWhenOwner(ctx context.Context) (eventstore.Checkpoint, er
 	}
 }
 
-// resumeFrom continues at the generation's checkpoint. Why this instance could not continue before stays its reason until something is written:
-// the row may not have taken it. An erasure that was interrupted between its rows and the database's
-// files is finished first. Where another instance filled the generation meanwhile, it may have destroyed the keys of accounts
-// that were erased: those that are still in memory here would open what comes behind the erasures.
+// resumeFrom continues at the generation's checkpoint. Why this instance could not continue before stays its reason until
+// something is written, since the row may not have stored it. An erasure that was interrupted between its rows and the
+// database's files is finished first. If another instance filled the generation meanwhile, it may have destroyed the keys of
+// erased accounts: those still in memory here would open events after the erasures.
 func (w *worker) resumeFrom(ctx context.Context, c table.Checkpoint) (eventstore.Checkpoint, error) {
 	checkpoint, err := checkpointOf(c)
 	if err == nil && w.model.NeedsPersonalData {
@@ -126,7 +126,7 @@ func (w *worker) resumeFrom(ctx context.Context, c table.Checkpoint) (eventstore
 	return checkpoint, err
 }
 
-// handleMessage is the Watermill handler: it writes a batch with its checkpoint. An error makes the feed send the batch
+// handleMessage is the Watermill handler: it writes a batch with its checkpoint. After an error the feed sends the batch
 // again.
 func (w *worker) handleMessage(m *message.Message) error {
 	b, ok := feed.BatchOf(m)
@@ -159,8 +159,8 @@ func (w *worker) awaitBatch() {
 	}
 }
 
-// applyBatch writes a batch in one transaction or more. A batch that does not move the checkpoint only says that the log is
-// caught up with: it is written if the checkpoint row holds a reason to stop, which a transaction clears.
+// applyBatch writes a batch in one or more transactions. A batch that does not move the checkpoint only reports that the
+// worker has caught up with the log: it is written if the checkpoint row holds a reason to stop, which a transaction clears.
 func (w *worker) applyBatch(ctx context.Context, b feed.Batch) error {
 	if b.To == b.From && w.currentState().reason == "" {
 		w.recordProgress(b)
@@ -227,7 +227,7 @@ func (w *worker) writeRows(ctx context.Context, p batchPart) (needsScrub bool, f
 	return needsScrub, filter, err
 }
 
-// startScrub makes a scrub that is cheap at once. Any other is left to finishScrub.
+// startScrub runs a cheap scrub at once and leaves any other to finishScrub.
 func (w *worker) startScrub(ctx context.Context) error {
 	w.isScrubDue.Store(true)
 	if w.lease.db.ScrubsAtOnce() {
@@ -238,17 +238,17 @@ func (w *worker) startScrub(ctx context.Context) error {
 	return nil
 }
 
-// scrubFiles removes rows that were deleted from the database's files. It is due until it succeeds, and if it was made a short
-// time ago, until later. No batch is written meanwhile.
+// scrubFiles removes deleted rows from the database's files. It stays due until it succeeds, and is postponed if it ran a
+// short time ago. No batch is written meanwhile.
 func (w *worker) scrubFiles(ctx context.Context) (later time.Duration, err error) {
-	if err := w.scrubLock.Acquire(ctx, 1); err != nil { // one at a time: who comes later also removes what others have deleted until then
+	if err := w.scrubLock.Acquire(ctx, 1); err != nil { // if err := w.scrubLock.Acquire(ctx, 1); err != nil { // one at a time: a later one also removes what others have deleted by then
 		return 0, err
 	}
 	defer w.scrubLock.Release(1)
 	w.isScrubDue.Store(true)
 	later, err = w.scrub(ctx)
 	switch {
-	case ctx.Err() != nil: // it says nothing about the database
+	case ctx.Err() != nil: // case ctx.Err() != nil: // not the database's fault
 	case err != nil:
 		w.scrubErr.Store(&err)
 	default:
@@ -277,23 +277,23 @@ func (w *worker) recordProgress(b feed.Batch) {
 	})
 }
 
-// recordStop notes why the generation cannot be filled now, and gives the lease back. The feed calls resumeWhenOwner
-// again after a while. It ends with ctx, so that a router that is being closed waits for nobody.
+// recordStop notes why the generation cannot be filled now, and gives back the lease. The feed calls resumeWhenOwner again
+// after a while. It ends with ctx, so that a closing router waits for nobody.
 func (w *worker) recordStop(ctx context.Context, err error) {
 	w.updateState(loseOwnership)
-	if errors.Is(err, errFenced) || errors.Is(err, context.Canceled) { // the lease is another's, or this instance is stopping
+	if errors.Is(err, errFenced) || errors.Is(err, context.Canceled) { // if errors.Is(err, errFenced) || errors.Is(err, context.Canceled) { // another instance has the lease, or this one is stopping
 		return
 	}
 	w.noteDamage(err)
 	reason := w.stopReason(err)
-	if w.currentState().reason == "" { // one line an incident; the status shows the latest reason
+	if w.currentState().reason == "" { // if w.currentState().reason == "" { // one line per incident; the status shows the latest reason
 		w.log.Error("projection stopped", "reason", reason)
 	}
 	w.updateState(func(s *workerState) { s.reason = reason })
 	w.releaseLease(ctx, reason)
 }
 
-// releaseLease gives the lease back. If that fails, the lease runs out.
+// releaseLease gives back the lease. If that fails, the lease runs out.
 func (w *worker) releaseLease(ctx context.Context, reason string) {
 	ctx, cancel := context.WithTimeout(ctx, leaseDuration/3)
 	defer cancel()
@@ -327,23 +327,24 @@ const (
 	claimTimeout  = 10 * time.Second
 )
 
-// errFenced: another instance fills the generation now, or has moved its checkpoint.
+// errFenced: another instance now fills the generation, or has moved its checkpoint.
 var errFenced = errors.New("another instance fills this generation now")
 
-// lease is one instance's right to fill one generation. It is columns of the checkpoint row, so that a transaction that
-// writes rows also proves the lease. All times are those of the database's clock.
+// lease is one instance's right to fill one generation. It is stored in columns of the checkpoint row, so that a transaction
+// that writes rows also proves the lease. All times are those of the database's clock.
 type lease struct {
 	db             *sqldb.DB
 	owner          string
-	isOnlyInstance bool // no other instance can be alive: a lease that is held is a dead one's
+	isOnlyInstance bool // isOnlyInstance bool // no other instance can be alive: the holder of a held lease is dead
 }
 
 // claim tries to take the lease, and returns the checkpoint with its present holder. It takes a lease that is free, its own
-// or run out, and any lease if this is the only instance. Where another holds it, it only reads: many instances ask often.
+// or expired, and any lease if this is the only instance. If another instance holds it, it only reads: many instances ask
+// often.
 func (l lease) claim(ctx context.Context) (table.Checkpoint, error) {
 	ctx, cancel := context.WithTimeout(ctx, claimTimeout)
 	defer cancel()
-	// A lease that ends later than any can was taken before the clock was set back.
+	// A lease with an impossibly late end was taken before the clock was set back.
 	isFree := "? or owner = '' or owner = ? or until not between " + l.db.Now() + " and " + l.db.Now() + " + ?"
 	args := []any{l.isOnlyInstance, l.owner, leaseDuration.Microseconds()}
 	others, err := sqldb.Select(ctx, l.db, table.Checkpoints, "where not ("+isFree+")", args...)
@@ -412,7 +413,7 @@ func (l lease) lockCheckpoint(ctx context.Context, tx *sqldb.Tx) error {
 	return err
 }
 
-// checkpointOf is a row's place on the log, the zero Checkpoint of a generation that holds nothing.
+// checkpointOf is a row's log position, the zero Checkpoint for an empty generation.
 func checkpointOf(c table.Checkpoint) (eventstore.Checkpoint, error) {
 	if c.Position == 0 && c.Log == "" {
 		return eventstore.Checkpoint{}, nil

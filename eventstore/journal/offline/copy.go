@@ -1,12 +1,13 @@
 // Package offline works on the files of a journal without opening it: it copies a log while another process writes it,
-// verifies one, and salvages what is whole of a damaged one. It takes no lock and changes nothing in the folder that it reads.
+// verifies one, and salvages what is intact in a damaged one. It takes no lock and changes nothing in the folder that it
+// reads.
 //
-// journal.WalkLog reads the files and gives whole appends, in order; what a package file does with them is its job:
+// journal.WalkLog reads the files and yields whole appends in order; each file of this package does one thing with them:
 //
 //	journal.WalkLog ──WalkedAppend──► folderWriter   CopyLog, SalvageLog: the same bytes at the same positions
 //	                ──WalkedSegment─► indexChecker   VerifyLog: counts, and compares the indexes
 //
-// A copy is the log itself: it has its UUID, and each event keeps its position, so that checkpoints keep their meaning.
+// A copy is the log itself: it has the same UUID, and each event keeps its position, so checkpoints remain valid.
 package offline
 
 import (
@@ -21,7 +22,7 @@ import (
 	"lieudit/eventstore/journal"
 )
 
-// Contents is what the whole appends of a log hold. The zero times and Last stand for a log without events.
+// Contents summarises the whole appends of a log. A log without events has zero times and a zero Last.
 type Contents struct {
 	LogID     uuid.UUID
 	End       eventstore.Position // behind the last whole append
@@ -43,12 +44,12 @@ func (c *Contents) addAppend(a journal.WalkedAppend) {
 // Copied is what CopyLog has copied.
 type Copied struct{ Contents }
 
-// CopyLog copies the log in srcDir to dstDir while another process may have it open and append. All that was acknowledged
-// before the call is in the copy; what is appended meanwhile may be, as a whole append. journal.Open opens the copy with
-// the UUID and the positions of the log.
+// CopyLog copies the log in srcDir to dstDir while another process may have it open and append. Everything acknowledged
+// before the call is in the copy; a later append may be, but only as a whole. journal.Open opens the copy with the UUID and
+// the positions of the log.
 //
-// dstDir must be empty, or is made. What no append has reached takes no room in it. CopyLog returns when the copy survives a
-// power cut. After any error dstDir holds no log: a log that is damaged before its last durable mark is an
+// dstDir must be empty or missing. The part that no append has reached takes no disk space in it. CopyLog returns when the
+// copy survives a power cut. After any error dstDir holds no log: a log that is damaged before its last durable mark is an
 // *eventstore.CorruptError, a folder without segments journal.ErrNoLog.
 func CopyLog(ctx context.Context, srcDir, dstDir string) (Copied, error) {
 	w, err := newFolderWriter(dstDir)

@@ -21,7 +21,7 @@ import (
 	"lieudit/eventstore/journal/offline"
 )
 
-// smallSegmentSize makes a log of a few events several segments long.
+// smallSegmentSize makes a log of a few events span several segments.
 const smallSegmentSize = 8 << 10
 
 func openLog(t *testing.T, dir string) *journal.Journal {
@@ -104,7 +104,7 @@ func TestCopyHoldsTheSameLogAtTheSamePositions(t *testing.T) {
 	}
 }
 
-// acknowledgedAppends is writers that remember what was acknowledged.
+// acknowledgedAppends are writers that remember what was acknowledged.
 type acknowledgedAppends struct {
 	last    atomic.Uint64 // position of the newest
 	running atomic.Int32  // writers that have not ended

@@ -12,16 +12,16 @@ import (
 )
 
 // folderWriter writes the files of a log into a folder, one segment after the other. The first segment has another name until
-// finish: a copy that was cut off in the middle is not a log.
+// finish, so that an interrupted copy is not a log.
 type folderWriter struct {
 	dir         string
 	isNewDir    bool
-	names       []string // the files, to sync and to remove them
-	first       string   // the name that the first segment gets in the end
+	names       []string // names       []string // the files, for syncing and removal
+	first       string   // first       string   // the final name of the first segment
 	segment     *os.File // the one that is being written
 	size        int64    // of the segment
 	buffer      *bufio.Writer
-	closingMark []byte // follows the last append
+	closingMark []byte // closingMark []byte // written behind the last append
 }
 
 // unfinishedName is the name of the first segment until the copy is complete. journal.Open removes such files.
@@ -30,7 +30,7 @@ const unfinishedName = "copy.tmp"
 // bufferSize is how much is written at once.
 const bufferSize = 1 << 20
 
-// newFolderWriter makes the folder, or takes one that is empty.
+// newFolderWriter makes the folder, or accepts an empty one.
 func newFolderWriter(dir string) (*folderWriter, error) {
 	entries, err := os.ReadDir(dir)
 	switch {
@@ -61,7 +61,7 @@ func (w *folderWriter) beginSegment(s journal.WalkedSegment) error {
 	return w.write(s.Header)
 }
 
-// create makes a file that must not be there.
+// create makes a file that must not exist yet.
 func (w *folderWriter) create(name string) (*os.File, error) {
 	f, err := os.OpenFile(filepath.Join(w.dir, name), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err == nil {
@@ -106,7 +106,7 @@ func (w *folderWriter) writeIndex(name string, index []byte) error {
 	return errors.Join(err, f.Close())
 }
 
-// finish ends the last segment with a mark, which proves all before it, and gives the first one its name.
+// finish ends the last segment with a mark, which proves everything before it, and gives the first segment its name.
 func (w *folderWriter) finish() error {
 	if err := w.write(w.closingMark); err != nil {
 		return err
@@ -124,7 +124,7 @@ func (w *folderWriter) finish() error {
 	return syncDir(w.dir)
 }
 
-// discard removes all that was written.
+// discard removes everything that was written.
 func (w *folderWriter) discard() (err error) {
 	if w.segment != nil {
 		err = w.segment.Close()

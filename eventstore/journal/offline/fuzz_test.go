@@ -8,8 +8,8 @@ import (
 	"lieudit/eventstore/journal/offline"
 )
 
-// FuzzSalvage puts any bytes at any place of a log's files, or cuts one. What salvage saves, and what it names as lost, is as it
-// was written, and a log that verify finds whole is salvaged whole.
+// FuzzSalvage puts arbitrary bytes anywhere in a log's files, or truncates one. What salvage saves and what it reports as
+// lost is as it was written, and a log that verify finds whole is salvaged whole.
 func FuzzSalvage(f *testing.F) {
 	f.Add(uint8(0), uint32(64), []byte{0, 0, 0, 0}, false)
 	f.Add(uint8(2), uint32(8256), []byte{1}, false)

@@ -16,23 +16,24 @@ import (
 	"lieudit/eventstore/journal"
 )
 
-// LostName is the file next to a salvaged log with the events that could be read behind the damage: one JSON object a line.
+// LostName is the file next to a salvaged log with the events that could be read behind the damage, one JSON object per line.
 const LostName = "lost.ndjson"
 
-// Salvaged is what SalvageLog has saved and what it could not. Contents is the new log.
+// Salvaged is the result of SalvageLog. Contents describes the new log.
 type Salvaged struct {
 	Contents
-	Mended []string                 // segments whose header was damaged: it was made again, nothing of theirs is lost
-	Damage *eventstore.CorruptError // where the whole part ends; nil when the log is whole
-	HasLog bool                     // false when not even the first segment could be read: then the folder holds no log
+	Mended []string                 // Mended []string                 // segments whose damaged header was restored; none of their events is lost
+	Damage *eventstore.CorruptError // Damage *eventstore.CorruptError // where the whole part ends; nil if the log is whole
+	HasLog bool                     // HasLog bool                     // false if not even the first segment could be read: then the folder holds no log
 
-	// What could be read behind the damage, stream by stream in the order of their names. The rest is zero when it is empty.
+	// The events that could be read behind the damage, by stream, ordered by name. The fields below are zero if Lost is
+	// empty.
 	Lost                        []LostStream
 	LostFirst, LostLast         eventstore.Position
 	LostFirstTime, LostLastTime time.Time
 }
 
-// LostEvents is how many events could be read behind the damage.
+// LostEvents is the number of events that could be read behind the damage.
 func (s Salvaged) LostEvents() (n int) {
 	for _, l := range s.Lost {
 		n += l.Events
@@ -40,20 +41,19 @@ func (s Salvaged) LostEvents() (n int) {
 	return n
 }
 
-// LostStream is what could be read of one stream behind the damage. There may have been more.
+// LostStream summarises the events of one stream that could be read behind the damage. There may have been more.
 type LostStream struct {
 	Stream      string
 	Events      int
 	First, Last eventstore.Revision
 }
 
-// SalvageLog makes a log in dstDir of what is whole in a damaged one: every whole append up to the first damage. It has the
-// same UUID, and its events keep their positions. srcDir is only read; no process should be writing it. dstDir must be empty,
-// or is made.
+// SalvageLog makes a log in dstDir out of every whole append of a damaged one up to the first damage. It has the same UUID,
+// and its events keep their positions. srcDir is only read; no process should be writing it. dstDir must be empty or missing.
 //
-// Events that can still be read behind the damage do not go into the log, since what came between them is missing: they are
-// written to the file LostName in dstDir, as they stand on the log, personal texts encrypted. An error says that nothing
-// could be saved, and leaves dstDir as it was; damage is not an error.
+// Events that can still be read behind the damage do not go into the log, since events before them are missing: they are
+// written to the file LostName in dstDir exactly as the log has them, with personal texts encrypted. An error means that
+// nothing could be saved, and leaves dstDir unchanged; damage is not an error.
 func SalvageLog(ctx context.Context, srcDir, dstDir string) (Salvaged, error) {
 	w, err := newFolderWriter(dstDir)
 	if err != nil {
@@ -66,7 +66,7 @@ func SalvageLog(ctx context.Context, srcDir, dstDir string) (Salvaged, error) {
 	return salvaged, nil
 }
 
-// salvageInto copies the whole part and then collects what lies behind it.
+// salvageInto copies the whole part and then collects the events behind it.
 func salvageInto(ctx context.Context, srcDir string, w *folderWriter) (Salvaged, error) {
 	var s Salvaged
 	src, mended, err := journal.MendHeaders(journal.ReadOnlyDir(srcDir))
@@ -89,7 +89,7 @@ func salvageInto(ctx context.Context, srcDir string, w *folderWriter) (Salvaged,
 	return s, s.collectLost(ctx, src, w)
 }
 
-// collectLost writes down the events behind the whole part. The file may stay empty.
+// collectLost writes the events behind the whole part to a file, which may stay empty.
 func (s *Salvaged) collectLost(ctx context.Context, src journal.FS, w *folderWriter) (err error) {
 	if s.LogID == uuid.Nil { // the first segment is gone
 		if s.LogID, err = journal.FindLogID(src); err != nil || s.LogID == uuid.Nil {
@@ -133,7 +133,7 @@ func (s *Salvaged) addLost(streams map[string]*LostStream, e journal.FoundEvent)
 	l.Last = e.Revision
 }
 
-// lostLine is one line of the file of lost events. Metadata and data that are no JSON are base64.
+// lostLine is one line of the file of lost events. Metadata and data that are not JSON are base64.
 type lostLine struct {
 	Position   eventstore.Position `json:"position"`
 	Stream     string              `json:"stream"`
@@ -150,7 +150,7 @@ func newLostLine(e journal.FoundEvent) lostLine {
 	return lostLine{e.Position, e.Stream, e.Revision, e.ID, e.Type, e.Time, e.EndsAppend, jsonOrBase64(e.Metadata), jsonOrBase64(e.Data)}
 }
 
-// jsonOrBase64 is what the encoder writes as it stands, or as base64.
+// jsonOrBase64 is a value that the encoder writes unchanged if it is JSON, otherwise as base64.
 func jsonOrBase64(b []byte) any {
 	switch {
 	case len(b) == 0:

@@ -19,11 +19,11 @@ import (
 	"lieudit/eventstore/journal/offline"
 )
 
-// damageRow is one kind of damage to a log of at least five segments. spoil returns where the log is to be reported damaged, or
-// noDamage.
+// damageRow is one kind of damage to a log of at least five segments. spoil returns where the log must be reported damaged,
+// or noDamage.
 type damageRow struct {
 	spoil     func(t *testing.T, dir string, last int) eventstore.Position
-	destroyed int  // events that nothing can read any more: at most this many
+	destroyed int  // destroyed int  // how many events may be unreadable at most
 	hasNoLog  bool // not even the first segment can be read
 }
 
@@ -31,7 +31,7 @@ const noDamage = ^eventstore.Position(0)
 
 func segmentBase(n int) eventstore.Position { return eventstore.Position(n * smallSegmentSize) }
 
-// allOf is the destroyed events of one whole segment at most.
+// allOf is the most events that one whole segment can lose.
 const allOf = smallSegmentSize / 64
 
 func damageRows() map[string]damageRow {
@@ -92,7 +92,7 @@ func damageRows() map[string]damageRow {
 		}},
 		"older segment all zeros": {destroyed: allOf, spoil: func(t *testing.T, dir string, _ int) eventstore.Position {
 			overwrite(t, filepath.Join(dir, segmentName(2)), 0, make([]byte, smallSegmentSize))
-			return segmentBase(2) + 64 // the header is made again, and no mark follows
+			return segmentBase(2) + 64 // return segmentBase(2) + 64 // the header is restored, and no mark follows
 		}},
 		"older segment of another log": {destroyed: allOf, spoil: func(t *testing.T, dir string, _ int) eventstore.Position {
 			b, err := os.ReadFile(filepath.Join(newLogFolder(t, 120), segmentName(2)))
@@ -159,7 +159,7 @@ func TestSalvageKeepsAllBeforeTheDamageAndNamesWhatItCouldReadBehindIt(t *testin
 	}
 }
 
-// Verify and copy find the damage at the same place. Where salvage only makes a header again, they refuse the log too.
+// Verify and copy find the damage at the same position. If salvage only restores a header, they refuse the log too.
 func TestVerifyAndCopyRefuseEveryDamage(t *testing.T) {
 	t.Parallel()
 	for name, row := range damageRows() {
@@ -204,7 +204,7 @@ func TestVerifyCountsAWholeLogAndTellsItsProgress(t *testing.T) {
 	}
 }
 
-// checkSalvagedLog opens a salvaged log: it must begin as the whole one did, and verify. It returns how many events it holds.
+// checkSalvagedLog opens a salvaged log: it must begin like the whole one, and verify. It returns how many events it holds.
 func checkSalvagedLog(t *testing.T, dir string, s offline.Salvaged, wantID string, whole []string) int {
 	t.Helper()
 	if v, err := offline.VerifyLog(t.Context(), dir, nil); err != nil || v.Contents != s.Contents || len(v.Indexes) > 0 {
@@ -220,7 +220,7 @@ func checkSalvagedLog(t *testing.T, dir string, s offline.Salvaged, wantID strin
 	return len(got)
 }
 
-// checkLost compares the events of the file of lost ones with those that were written. It returns how many there are.
+// checkLost compares the events in the file of lost ones with those that were written. It returns how many there are.
 func checkLost(t *testing.T, dir string, s offline.Salvaged, written []string) int {
 	t.Helper()
 	f, err := os.Open(filepath.Join(dir, offline.LostName))
@@ -246,7 +246,7 @@ func checkLost(t *testing.T, dir string, s offline.Salvaged, written []string) i
 	return len(lines)
 }
 
-// formatLostLine writes a line of the file as readLog writes an event.
+// formatLostLine formats a line of the file as readLog formats an event.
 func formatLostLine(t *testing.T, b []byte) string {
 	t.Helper()
 	var e struct {
@@ -335,7 +335,7 @@ func remove(t *testing.T, path string) {
 	}
 }
 
-// countSegments counts the segments that a closed log needs: the journal may have made one ahead, which is removed here.
+// countSegments counts the segments that a closed log needs: it removes one that the journal may have made ahead.
 func countSegments(t *testing.T, dir string) int {
 	t.Helper()
 	paths, err := filepath.Glob(filepath.Join(dir, "*.log"))

@@ -12,21 +12,21 @@ import (
 	"lieudit/eventstore/journal"
 )
 
-// Verified is what VerifyLog has found.
+// Verified is the result of VerifyLog.
 type Verified struct {
 	Contents
 	Segments int
-	// Indexes names the index files that are missing or hold something else than their segment. This is not damage of the log:
-	// the service makes them again at its next start. Next to a running service an index may be missing for an instant.
+	// Indexes names the index files that are missing or do not match their segment. This is not damage to the log: the
+	// service rebuilds them at its next start. Next to a running service an index may be missing for an instant.
 	Indexes []string
 }
 
 // VerifyLog reads a log from its files and checks everything: every CRC, the chain, the revisions of every stream, that
-// appends are whole, and the indexes. It needs no lock, writes nothing, and works next to a running service. progress, if it
-// is not nil, is told how many bytes of how many are read.
+// appends are whole, and the indexes. It needs no lock, writes nothing, and works next to a running service. progress, if not
+// nil, receives the bytes read and the total.
 //
-// Damage is an *eventstore.CorruptError, a folder without segments journal.ErrNoLog. Verified next to a *CorruptError says
-// what the log holds before the damage.
+// Damage is an *eventstore.CorruptError, a folder without segments journal.ErrNoLog. With a *CorruptError, Verified describes
+// the log before the damage.
 func VerifyLog(ctx context.Context, dir string, progress func(done, total int64)) (Verified, error) {
 	c := indexChecker{dir: dir, progress: progress}
 	if err := c.measure(); err != nil {
@@ -44,7 +44,7 @@ func VerifyLog(ctx context.Context, dir string, progress func(done, total int64)
 	return c.Verified, err
 }
 
-// indexChecker collects what a log holds and compares its index files with what they should hold.
+// indexChecker collects the contents of a log and compares its index files with what they should hold.
 type indexChecker struct {
 	Verified
 	dir      string
@@ -62,7 +62,7 @@ func (c *indexChecker) measure() error {
 		if !strings.HasSuffix(e.Name(), ".log") {
 			continue
 		}
-		if info, err := e.Info(); err == nil { // a spare may go meanwhile
+		if info, err := e.Info(); err == nil { // if info, err := e.Info(); err == nil { // a spare may disappear meanwhile
 			c.total += info.Size()
 		}
 	}
@@ -77,7 +77,7 @@ func (c *indexChecker) addAppend(a journal.WalkedAppend) error {
 	return nil
 }
 
-// checkIndex compares the index file of a full segment with what its events give.
+// checkIndex compares the index file of a full segment with the one that its events give.
 func (c *indexChecker) checkIndex(s journal.WalkedSegment, index []byte) error {
 	stored, err := os.ReadFile(filepath.Join(c.dir, s.IndexName))
 	if err != nil && !errors.Is(err, os.ErrNotExist) {

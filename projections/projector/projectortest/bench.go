@@ -25,8 +25,8 @@ func RunOnDatabases(b *testing.B, run func(b *testing.B, newDatabase func(*testi
 	})
 }
 
-// BenchmarkFill measures filling models of an empty database up to a position of a log. It reports n units a second,
-// where n is what the log holds of them. Each round fills a new database; making it and closing it are not measured.
+// BenchmarkFill measures filling models of an empty database up to a position of a log. It reports n units per second, where
+// n is how many of them the log holds. Each round fills a new database; making and closing it is not measured.
 func BenchmarkFill(b *testing.B, newDatabase func(*testing.B) string, log eventstore.Store, end eventstore.Position, n int, unit string, models ...projector.Model) {
 	for b.Loop() {
 		b.StopTimer()
@@ -51,15 +51,15 @@ func BenchmarkFill(b *testing.B, newDatabase func(*testing.B) string, log events
 	b.ReportMetric(float64(n)*float64(b.N)/b.Elapsed().Seconds(), unit+"/s")
 }
 
-// AwaitFilled returns once a projector's models hold a position. It asks again after every error: AwaitPosition fails while
-// no instance fills a generation, and so perhaps at the start.
+// AwaitFilled returns once a projector's models hold a position. It retries after every error: AwaitPosition fails while no
+// instance fills a generation, as may happen at the start.
 func AwaitFilled(b *testing.B, p *projector.Projector, end eventstore.Position) {
 	for p.AwaitPosition(b.Context(), end) != nil {
 		time.Sleep(time.Millisecond)
 	}
 }
 
-// BenchmarkInserts measures the raw limit of filling: rows as wide as those of a model, by inserts of many rows and
+// BenchmarkInserts measures the raw limit of filling: rows as wide as those of a model, written by multi-row inserts and
 // nothing else. Each of batches is one transaction. InsertBatches makes them, before the time runs.
 func BenchmarkInserts[R any](b *testing.B, newDatabase func(*testing.B) string, t table.Table[R], batches [][]R) {
 	n := 0
@@ -86,7 +86,7 @@ func BenchmarkInserts[R any](b *testing.B, newDatabase func(*testing.B) string, 
 	b.ReportMetric(float64(n)/b.Elapsed().Seconds(), "rows/s")
 }
 
-// InsertBatches makes batches of rows for BenchmarkInserts: total rows, n a batch.
+// InsertBatches makes batches of rows for BenchmarkInserts: total rows, batchSize per batch.
 func InsertBatches[R any](total, batchSize int, row func(n int) R) [][]R {
 	batches := make([][]R, total/batchSize)
 	for i := range batches {

@@ -16,8 +16,8 @@ import (
 	"lieudit/schemas/table"
 )
 
-// Fixture is read models that are filled from a log of their own. Its methods fail the test instead of returning an error.
-// One goroutine uses it.
+// Fixture is a set of read models filled from a log of their own. Its methods fail the test instead of returning an error.
+// Only one goroutine may use it.
 type Fixture struct {
 	Log      eventstore.Store
 	Vault    *Vault
@@ -26,12 +26,12 @@ type Fixture struct {
 
 	t            testing.TB
 	projector    *projector.Projector
-	lastPosition eventstore.Position // of what was appended last
+	lastPosition eventstore.Position // lastPosition eventstore.Position // of the latest append
 	stop         func()              // stops the projector and waits for its end
 }
 
-// Start fills models in a database until the test ends. address is one of sqldb.OpenRegistry. The models' tables are
-// created as the program does it, in the background: Rows waits for them.
+// Start fills models in a database until the test ends. address is one of sqldb.OpenRegistry. The models' tables are created
+// as in the program, in the background: Rows waits for them.
 func Start(t testing.TB, address string, models ...projector.Model) *Fixture {
 	t.Helper()
 	registry, err := sqldb.OpenRegistry(address)
@@ -50,8 +50,7 @@ func Start(t testing.TB, address string, models ...projector.Model) *Fixture {
 	return s
 }
 
-// Restart stops the projector, wherever it is, and starts a new one, of the same log and database. models may be others
-// than before.
+// Restart stops the projector, wherever it is, and starts a new one on the same log and database, perhaps with other models.
 func (s *Fixture) Restart(models ...projector.Model) {
 	s.stop()
 	s.projector = projector.New(s.Log, s.Codec, s.Registry, models...)
@@ -105,15 +104,14 @@ func Rows[R any](s *Fixture, m table.ReadModel, t table.Table[R]) (rows []R) {
 	return rows
 }
 
-// await waits for a condition, and fails the test when it takes longer than anything in a test may
-// (deadlinetest.DefaultLimit).
+// await waits for a condition, and fails the test if it takes longer than anything in a test may (deadlinetest.DefaultLimit).
 func (s *Fixture) await(reached func() bool) {
 	s.t.Helper()
 	deadlinetest.WaitUntil(s.t, deadlinetest.DefaultLimit, "the read models hold what was appended", reached)
 }
 
-// FolderContains reports whether a file of a folder contains a text. It does not look into subfolders. Tests of erasures look
-// for a personal text in the files of a SQLite database with it.
+// FolderContains reports whether a file of a folder contains a text. It does not look into subfolders. Tests of erasures use
+// it to look for a personal text in the files of a SQLite database.
 func FolderContains(t testing.TB, folder, text string) bool {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(folder, "*"))

@@ -1,9 +1,9 @@
-// Package projectortest gives tests and benchmarks of read models a log with events in it. Its one constraint: it only
-// uses what the program itself uses, the journal, the codec and the projector.
+// Package projectortest gives tests and benchmarks of read models a log with events in it. It uses only what the program
+// itself uses: the journal, the codec and the projector.
 //
-// A test calls Start, appends with Fixture.Append or Fixture.Sync, and reads with Rows, which waits for what was
-// appended. Tests of the projector itself take the parts: OpenJournal, Vault, AppendAccounts, and RestorableLog, whose
-// contents can be replaced by those of a backup.
+// A test calls Start, appends with Fixture.Append or Fixture.Sync, and reads with Rows, which waits for the appended events.
+// Tests of the projector itself take the parts: OpenJournal, Vault, AppendAccounts, and RestorableLog, whose contents can be
+// replaced by those of a backup.
 package projectortest
 
 import (
@@ -38,8 +38,8 @@ func OpenJournal(t testing.TB) *journal.Journal {
 	return j
 }
 
-// Vault gives every subject a key that follows from its name, so that all processes share the keys. A destroyed key is
-// destroyed in this process alone. The zero Vault is ready, and safe for concurrent use.
+// Vault gives every subject a key derived from its name, so that all processes share the keys. Destroying a key affects only
+// this process. The zero Vault is ready, and safe for concurrent use.
 type Vault struct{ destroyed sync.Map }
 
 // Key implements eventstore.Vault.
@@ -66,8 +66,8 @@ const (
 	Reason = "because"
 )
 
-// Append appends events to a stream in one append, and returns its position. It expects nothing of the stream's revision,
-// and encrypts personal fields by the codec.
+// Append appends events to a stream in one append, and returns its position. It accepts any revision of the stream, and
+// encrypts personal fields with the codec.
 func Append(t testing.TB, log eventstore.Store, codec *eventstore.Codec, stream string, events ...event.Event) eventstore.Position {
 	t.Helper()
 	meta := eventstore.Metadata{Actor: Actor, Reason: Reason, CorrelationID: uuid.NewString()}
@@ -83,7 +83,7 @@ func Append(t testing.TB, log eventstore.Store, codec *eventstore.Codec, stream 
 }
 
 // AccountEvents returns the events of one account: ten events in four appends, of most of the types that accounts have. The
-// seed tells accounts apart; the same seed gives the same account, but for the random token of its publishable key.
+// seed distinguishes accounts; the same seed gives the same account, except for the random token of its publishable key.
 func AccountEvents(seed int) (stream string, appends [][]event.Event) {
 	id := fmt.Sprintf("a%06d", seed)
 	key := func(n int) string { return fmt.Sprintf("%s-k%d", id, n) }
@@ -117,14 +117,14 @@ func AccountEvents(seed int) (stream string, appends [][]event.Event) {
 // EventsPerAccount is how many events AccountEvents returns.
 const EventsPerAccount = 10
 
-// AppendAccounts appends the events of accounts, from many goroutines, so that they lie mixed in the log. It returns the
-// last position.
+// AppendAccounts appends the events of accounts, from many goroutines, so that they are interleaved in the log. It returns
+// the last position.
 func AppendAccounts(t testing.TB, log eventstore.Store, codec *eventstore.Codec, accounts int) eventstore.Position {
 	t.Helper()
 	return AppendAccountRange(t, log, codec, 0, accounts)
 }
 
-// AppendAccountRange is AppendAccounts for the seeds from first up to and without end.
+// AppendAccountRange is AppendAccounts for the seeds from first to end, exclusive.
 func AppendAccountRange(t testing.TB, log eventstore.Store, codec *eventstore.Codec, first, end int) eventstore.Position {
 	t.Helper()
 	var last atomic.Uint64
@@ -148,9 +148,8 @@ func AppendAccountRange(t testing.TB, log eventstore.Store, codec *eventstore.Co
 // concurrentWriters is how many goroutines append: enough for appends to share a flush of the journal.
 const concurrentWriters = 64
 
-// RestorableLog is a log that can be replaced by an older copy of it while it is in use: a subscription continues, on the
-// log that is there then, as over a server that was restarted with a backup. It is safe for concurrent use, but for Backup
-// and Restore.
+// RestorableLog is a log that can be replaced by an older copy of it while it is in use: a subscription continues on the new
+// log, as with a server that was restarted with a backup. It is safe for concurrent use, except for Backup and Restore.
 type RestorableLog struct {
 	dir string // of the log that is in use
 
@@ -187,8 +186,8 @@ func (r *RestorableLog) current() *journal.Journal {
 	return r.log
 }
 
-// Backup copies the log as it is now into a folder that Restore takes. Nothing may be appended meanwhile. The folder is
-// deleted after the test.
+// Backup copies the log as it is now into a folder for Restore. Nothing may be appended meanwhile. The folder is deleted
+// after the test.
 func (r *RestorableLog) Backup(t testing.TB) string {
 	t.Helper()
 	to := t.TempDir()
@@ -199,7 +198,7 @@ func (r *RestorableLog) Backup(t testing.TB) string {
 }
 
 // Restore replaces the log by a backup, to which appendMore then appends. Subscriptions continue with the backup only after
-// appendMore has returned, so that they find on it what was appended.
+// appendMore has returned, so that they find those events on it.
 func (r *RestorableLog) Restore(t testing.TB, backup string, appendMore func()) {
 	t.Helper()
 	old := r.current()
@@ -212,12 +211,12 @@ func (r *RestorableLog) Restore(t testing.TB, backup string, appendMore func()) 
 	r.log = j
 	r.mu.Unlock()
 	appendMore()
-	if err := old.Close(); err != nil { // only now do its readers look for the other log
+	if err := old.Close(); err != nil { // if err := old.Close(); err != nil { // only now do its readers look for the other log
 		t.Fatal(err)
 	}
 }
 
-// Identity and the methods below implement eventstore.Store on the log that is there.
+// Identity and the methods below implement eventstore.Store on the current log.
 func (r *RestorableLog) Identity(ctx context.Context) (uuid.UUID, error) {
 	return r.current().Identity(ctx)
 }
@@ -234,7 +233,7 @@ func (r *RestorableLog) ReadAll(ctx context.Context, after eventstore.Checkpoint
 	return r.current().ReadAll(ctx, after, want)
 }
 
-// Subscribe follows the log that is there, and then the one that replaces it.
+// Subscribe follows the current log, and then the one that replaces it.
 func (r *RestorableLog) Subscribe(ctx context.Context, after eventstore.Checkpoint, want eventstore.Filter) iter.Seq2[eventstore.Signal, error] {
 	return func(yield func(eventstore.Signal, error) bool) {
 		for log := r.current(); ; log = r.current() {

@@ -16,15 +16,15 @@ const (
 	stagedEventsPerAppend = 8  // in one append
 )
 
-// AppendSync appends rows as a large sync does: staged in a stream of their own, then made real by one commit. It
-// returns the position of the commit.
+// AppendSync appends rows as a large sync does: staged in a stream of their own, then made real by one commit. It returns the
+// position of the commit.
 func AppendSync(t testing.TB, log eventstore.Store, codec *eventstore.Codec, stream string, written event.SiteWriteSummary, rows []event.SiteRow) eventstore.Position {
 	t.Helper()
 	return Append(t, log, codec, stream, AppendStagedRows(t, log, codec, stream, written, rows))
 }
 
 // AppendStagedRows stages rows, and returns the commit that makes them real. The caller appends the commit, or leaves the
-// rows staged for good. The commit's Digest is the SHA-256 of the staged events' data, one after the other.
+// rows staged. The commit's Digest is the SHA-256 of the staged events' data, concatenated.
 func AppendStagedRows(t testing.TB, log eventstore.Store, codec *eventstore.Codec, stream string, written event.SiteWriteSummary, rows []event.SiteRow) event.SyncCommitted {
 	t.Helper()
 	e := event.SyncCommitted{SiteWriteSummary: written, SyncID: uuid.NewString(), RowCount: len(rows)}
@@ -52,8 +52,8 @@ func AppendStagedRows(t testing.TB, log eventstore.Store, codec *eventstore.Code
 	return e
 }
 
-// Sync is AppendSync on the fixture's log. The next call of Rows waits for the rows. written is what the commit says of
-// the request that wrote them.
+// Sync is AppendSync on the fixture's log. The next call of Rows waits for the rows. written describes the request that wrote
+// them in the commit.
 func (s *Fixture) Sync(stream string, written event.SiteWriteSummary, rows []event.SiteRow) {
 	s.t.Helper()
 	s.lastPosition = AppendSync(s.t, s.Log, s.Codec, stream, written, rows)
@@ -73,8 +73,8 @@ func SiteRows(op string, version int64, n int) []event.SiteRow {
 	return rows
 }
 
-// SiteContent is the content of a site of the usual size, as the log keeps it: the JSON of a locations.StoredSite, before
-// it is encrypted. n makes sites different.
+// SiteContent is the content of a site of the usual size, as the log keeps it: the JSON of a locations.StoredSite, before it
+// is encrypted. Different n make different sites.
 func SiteContent(n int) event.Personal {
 	return event.Personal(fmt.Sprintf(`{"content":{"nom":"Boutique %d","adresse":{"ligne_1":"%d rue de la République","code_postal":"48000","commune":"Mende","pays":"FR"},`+
 		`"horaires":{"hebdo":[{"jours":["lu","ma"],"de":"09:00","a":"12:00"},{"jours":["lu","ma"],"de":"14:00","a":"18:30"}]},"telephone":"+33 4 66 00 %02d %02d","site_web":"https://www.example.fr/boutiques/%d",`+
