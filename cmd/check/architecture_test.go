@@ -13,11 +13,11 @@ import (
 	"testing"
 )
 
-// allowedImports says for each top-level folder which others its packages may import; they may always import their own.
-// The imports go one way: no two folders import each other. The keys are all top-level folders that may exist.
+// allowedImports lists for each top-level folder the others that its packages may import; they may always import their own.
+// Imports are one-way: no two folders import each other. The keys are all top-level folders that may exist.
 //
-// Projections fill the indexes in Meilisearch that queries search, and neither may import the other. What both need to reach the server
-// stands in schemas/meiliclient, next to the form of the index (schemas/siteindex).
+// Projections fill the indexes in Meilisearch that queries search, and neither may import the other. The code that both need
+// to reach the server is in schemas/meiliclient, next to the form of the index (schemas/siteindex).
 var allowedImports = map[string][]string{
 	"schemas":     {},
 	"eventstore":  {"schemas"},
@@ -28,7 +28,7 @@ var allowedImports = map[string][]string{
 	"cmd":         {"schemas", "eventstore", "commands", "projections", "queries", "http"},
 }
 
-// testsMayImport is what tests of a folder may import besides. Tests of commands read through queries what they wrote.
+// testsMayImport lists what tests of a folder may import in addition. Tests of commands read the results through queries.
 var testsMayImport = map[string][]string{"commands": {"queries"}}
 
 // source is one parsed file of the module.
@@ -39,7 +39,7 @@ type source struct {
 	fset      *token.FileSet
 }
 
-// isTestSource reports whether only tests use a file: a test file, or one of a package whose name ends in "test".
+// isTestSource reports whether a file is used only by tests: a test file, or one of a package whose name ends in "test".
 func (s source) isTestSource() bool {
 	return strings.HasSuffix(s.path, "_test.go") || strings.HasSuffix(s.file.Name.Name, "test")
 }
@@ -66,7 +66,7 @@ func parseSources(t *testing.T) []source {
 		t.Fatal(err)
 	}
 	if len(all) < 100 {
-		t.Fatalf("found %d source files: this test looks in the wrong place", len(all)) // else every test would pass on none
+		t.Fatalf("found %d source files: this test looks in the wrong place", len(all)) // t.Fatalf("found %d source files: this test looks in the wrong place", len(all)) // otherwise every test would pass on nothing
 	}
 	return all
 }
@@ -151,8 +151,8 @@ func TestProductionCodeHasNoInitAndNoPanic(t *testing.T) {
 	}
 }
 
-// isAllowedPanic allows a panic with a variable, which passes a recovered value on, and http.ErrAbortHandler, with which
-// a handler breaks off its answer.
+// isAllowedPanic allows a panic with a variable, which passes on a recovered value, and http.ErrAbortHandler, with which a
+// handler aborts its answer.
 func isAllowedPanic(call *ast.CallExpr) bool {
 	switch arg := call.Args[0].(type) {
 	case *ast.Ident:
@@ -221,7 +221,7 @@ func reachableSources(byPackage map[string][]source, name string) (reachable []s
 	return reachable
 }
 
-// findConcurrency names what a file starts goroutines with, or locks something for them; "" when there is nothing.
+// findConcurrency names what a file uses to start goroutines or to lock something, or returns "".
 func findConcurrency(s source) (found string) {
 	for _, spec := range s.file.Imports {
 		switch path, _ := strconv.Unquote(spec.Path.Value); path {
@@ -246,7 +246,7 @@ func findConcurrency(s source) (found string) {
 	return found
 }
 
-// packageStateCalls are calls whose result, kept at package level, would be shared by all instances of a process, and types that would.
+// packageStateCalls are calls and types whose result, kept at package level, all instances of a process would share.
 var (
 	packageStateCalls = []string{
 		"time.NewTimer", "time.NewTicker", "time.After", "time.AfterFunc", "time.Tick", "semaphore.NewWeighted", "sync.NewCond",
@@ -256,8 +256,8 @@ var (
 	packageStateTypes = []string{"sync.Pool", "sync.WaitGroup", "sync.Cond", "errgroup.Group"}
 )
 
-// A simulation runs several instances in one process, and each of its worlds in a bubble of its own: what waits, or is waited for, must
-// belong to an instance.
+// A simulation runs several instances in one process, and each of its worlds in a bubble of its own: everything that waits,
+// or is waited for, must belong to an instance.
 func TestNothingThatWaitsIsAtPackageLevel(t *testing.T) {
 	t.Parallel()
 	for _, s := range parseSources(t) {
@@ -312,8 +312,8 @@ func TestWhatWaitsAtPackageLevelIsFound(t *testing.T) {
 	}
 }
 
-// findPackageState names what a declaration at package level makes that waits. What a function makes is its caller's, unless it is
-// called on the spot; but no function that a variable holds starts a goroutine, which would have no owner.
+// findPackageState names the waiting things that a declaration at package level makes. A function's own belong to its caller,
+// unless it is called on the spot; but a function held by a variable must not start a goroutine, which would have no owner.
 func findPackageState(declaration ast.Node) (found []string) {
 	calledAtOnce := map[ast.Expr]bool{}
 	ast.Inspect(declaration, func(n ast.Node) bool {

@@ -10,10 +10,12 @@ import (
 // clientsVariable names a folder with the generators of clients and schemathesis. The tests of the OpenAPI documents read it too.
 const clientsVariable = "LIEUDIT_TEST_CLIENTS"
 
-// clientsRelease is part of the name of the folder in the cache. Another release of a tool is another folder: add one.
+// clientsRelease is part of the name of the folder in the cache. Increase it with the release of any tool: that makes a new
+// folder.
 const clientsRelease = "clients-1"
 
-// The tools that the tests of the OpenAPI documents run, at the releases that were tried. openapi-typescript knows no TypeScript 7.
+// The tools that the tests of the OpenAPI documents run, at the releases that were tested. openapi-typescript does not
+// support TypeScript 7.
 var (
 	pythonTools = []string{"schemathesis==4.32.5", "openapi-python-client==0.29.1", "ruff==0.17.6"}
 	nodeTools   = []string{
@@ -23,8 +25,8 @@ var (
 	goRuntime   = []string{"github.com/oapi-codegen/runtime@v1.8.0", "github.com/apapsch/go-jsonmerge/v2@v2.0.0"}
 )
 
-// installClientTools returns the folder that clientsVariable names, or one in the user's cache, into which it installs the tools
-// once: some 400 MB. A folder that is not whole has another name, so that the next check begins anew.
+// installClientTools returns the folder that clientsVariable names, or one in the user's cache, into which it installs the
+// tools once: some 400 MB. An incomplete folder has another name, so that the next check starts over.
 func installClientTools(ctx context.Context) (string, error) {
 	if given := os.Getenv(clientsVariable); given != "" {
 		return given, nil
@@ -45,20 +47,20 @@ func installClientTools(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	defer os.RemoveAll(fresh) // what is left when a step fails
+	defer os.RemoveAll(fresh) // defer os.RemoveAll(fresh) // the remains if a step fails
 	for _, install := range []func(context.Context, string) error{installPythonTools, installNodeTools, installGoTools} {
 		if err := install(ctx, fresh); err != nil {
 			return "", err
 		}
 	}
 	err = os.Rename(fresh, folder)
-	if _, statErr := os.Stat(folder); statErr == nil { // a check next to this one was first
+	if _, statErr := os.Stat(folder); statErr == nil { // if _, statErr := os.Stat(folder); statErr == nil { // another check was faster
 		return folder, nil
 	}
 	return folder, err
 }
 
-// installPythonTools installs into a folder that PYTHONPATH names, which needs no virtual environment.
+// installPythonTools installs into a folder for PYTHONPATH, which needs no virtual environment.
 func installPythonTools(ctx context.Context, folder string) error {
 	args := []string{"python3", "-m", "pip", "install", "-q", "--disable-pip-version-check", "--target", filepath.Join(folder, "python")}
 	if err := newCommand(ctx, append(args, pythonTools...)...).Run(); err != nil {
@@ -67,7 +69,7 @@ func installPythonTools(ctx context.Context, folder string) error {
 	return nil
 }
 
-// installNodeTools runs no scripts of the packages.
+// installNodeTools runs none of the packages' scripts.
 func installNodeTools(ctx context.Context, folder string) error {
 	args := []string{"npm", "install", "--prefix", filepath.Join(folder, "node"), "--no-audit", "--no-fund", "--ignore-scripts", "--loglevel", "error"}
 	if err := newCommand(ctx, append(args, nodeTools...)...).Run(); err != nil {
@@ -76,7 +78,8 @@ func installNodeTools(ctx context.Context, folder string) error {
 	return nil
 }
 
-// installGoTools builds the generator, and makes a module that has what generated clients import. Tests copy its go.mod and go.sum.
+// installGoTools builds the generator, and makes a module with everything that generated clients import. Tests copy its
+// go.mod and go.sum.
 func installGoTools(ctx context.Context, folder string) error {
 	module := filepath.Join(folder, "go")
 	if err := os.Mkdir(module, 0o755); err != nil {

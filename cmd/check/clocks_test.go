@@ -9,16 +9,16 @@ import (
 	"testing"
 )
 
-// timeKind says which clock a time can be compared by.
+// timeKind is the clock that a time can be compared by.
 type timeKind int
 
 const (
 	unknownTime timeKind = iota
 	elapsedTime          // of time.Now: it has a monotonic reading, which no setting of the wall clock changes
-	wallTime             // it has none
+	wallTime             // wallTime             // without one
 )
 
-// The calls that make a time without a monotonic reading. The methods take it off any time.
+// The calls that make a time without a monotonic reading. The methods strip it from any time.
 var (
 	wallFunctions    = []string{"Unix", "UnixMilli", "UnixMicro", "Date"}
 	strippingMethods = []string{"UTC", "Local", "In", "Round", "Truncate", "AddDate", "ModTime"}
@@ -26,11 +26,12 @@ var (
 	comparingMethods = []string{"Sub", "Before", "After", "Equal", "Compare"}
 )
 
-// Elapsed time is that of time.Now, and is only compared with itself. Wall time comes from a clock that is handed in. So production
-// code takes no monotonic reading off a time of time.Now, and compares none with a time that has lost its own.
+// Elapsed time comes from time.Now and is compared only with itself. Wall time comes from a clock that is passed in. So
+// production code never strips the monotonic reading from a time of time.Now, and never compares it with a time that has lost
+// its own.
 //
-// The test sees what one function does with its own variables. It cannot tell what a field, a parameter or the answer of another
-// function holds, nor that a clock that is handed in is the wrong one of both.
+// The test sees how one function uses its own variables. It does not know what a field, a parameter or the result of another
+// function holds, nor whether the wrong one of the two clocks was passed in.
 func TestElapsedTimeIsNotToldByTheWallClock(t *testing.T) {
 	t.Parallel()
 	for _, s := range parseSources(t) {
@@ -43,13 +44,13 @@ func TestElapsedTimeIsNotToldByTheWallClock(t *testing.T) {
 	}
 }
 
-// mixedClocks is a place where a wall clock tells elapsed time.
+// mixedClocks is a line that measures elapsed time with a wall clock.
 type mixedClocks struct {
 	at   token.Pos
 	what string
 }
 
-// findMixedClocks finds the places in a file, function by function.
+// findMixedClocks finds such lines in a file, function by function.
 func findMixedClocks(file *ast.File) (found []mixedClocks) {
 	for _, d := range file.Decls {
 		f := clockFunction{kinds: collectTimes(d)}
@@ -65,11 +66,11 @@ func findMixedClocks(file *ast.File) (found []mixedClocks) {
 	return found
 }
 
-// clockFunction is a function with the kinds of its variables, by name. A name that stands for several kinds, perhaps in several
-// blocks, is of none.
+// clockFunction is a function with the kinds of its variables, by name. A name with several kinds, perhaps in different
+// blocks, has no kind.
 type clockFunction struct{ kinds map[string]timeKind }
 
-// collectTimes tells the kinds of the variables that a declaration makes or changes.
+// collectTimes returns the kinds of the variables that a declaration makes or changes.
 func collectTimes(d ast.Node) map[string]timeKind {
 	f := clockFunction{map[string]timeKind{}}
 	ast.Inspect(d, func(n ast.Node) bool {
@@ -95,7 +96,8 @@ func expressionsOf(names []*ast.Ident) (all []ast.Expr) {
 	return all
 }
 
-// noteAll notes the kinds of variables that get values; unless there are as many, these are the answers of one call, or elements.
+// noteAll notes the kinds of variables that get values. If their numbers differ, the values are the results of one call, or
+// elements.
 func (f clockFunction) noteAll(variables, values []ast.Expr) {
 	for i, v := range variables {
 		if len(variables) == len(values) {
@@ -106,7 +108,7 @@ func (f clockFunction) noteAll(variables, values []ast.Expr) {
 	}
 }
 
-// note notes the kind of a variable. What is not a variable is passed over.
+// note notes the kind of a variable and ignores anything else.
 func (f clockFunction) note(variable ast.Expr, kind timeKind) {
 	name, ok := variable.(*ast.Ident)
 	if !ok {
@@ -118,7 +120,7 @@ func (f clockFunction) note(variable ast.Expr, kind timeKind) {
 	f.kinds[name.Name] = kind
 }
 
-// kindOf tells the kind of an expression.
+// kindOf returns the kind of an expression.
 func (f clockFunction) kindOf(e ast.Expr) timeKind {
 	switch e := e.(type) {
 	case *ast.Ident:
@@ -148,7 +150,7 @@ func isTimePackage(e ast.Expr) bool {
 	return ok && name.Name == "time"
 }
 
-// checkCall says what is wrong with a call; "" when nothing is.
+// checkCall describes what is wrong with a call, or returns "".
 func (f clockFunction) checkCall(call *ast.CallExpr) string {
 	method, ok := call.Fun.(*ast.SelectorExpr)
 	if !ok {
@@ -177,7 +179,7 @@ func (f clockFunction) checkCall(call *ast.CallExpr) string {
 func TestMixedClocksAreFound(t *testing.T) {
 	t.Parallel()
 	for body, want := range map[string]int{
-		// what goes wrong when the wall clock is set
+		// What goes wrong when the wall clock is set:
 		"last.Store(time.Now().UnixNano())":                                  1,
 		"now := time.Now().UnixNano(); _ = now":                              1,
 		"now := time.Now(); last.Store(now.UnixMicro())":                     1,
@@ -190,7 +192,7 @@ func TestMixedClocksAreFound(t *testing.T) {
 		"return file.ModTime().Before((time.Now()).Add(-age))":               1,
 		"return time.Now().After(time.Date(2026, 1, 1, 0, 0, 0, 0, nil))":    1,
 		"run(func() { now := time.Now(); last.Store(now.Truncate(pause)) })": 1,
-		// what is right, or cannot be told
+		// What is right, or cannot be known:
 		"began := time.Now(); return time.Since(began).Round(time.Second)":           0,
 		"end := time.Now().Add(pause); return !time.Now().Before(end)":               0,
 		"return time.Since(epoch) - time.Duration(last.Load())":                      0,

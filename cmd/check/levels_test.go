@@ -27,7 +27,7 @@ func TestFlagsNameOneLevel(t *testing.T) {
 	}
 }
 
-// Only the whole level may need a C compiler, and every level but that says what it left out.
+// Only the whole level may need a C compiler, and every other level must report what it left out.
 func TestWhatALevelNeedsAndLeavesOut(t *testing.T) {
 	for _, level := range []leveltest.Level{leveltest.Quick, leveltest.Usual, leveltest.Whole} {
 		for _, s := range steps(level, time.Minute) {

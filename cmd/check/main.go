@@ -1,18 +1,19 @@
 // Command check checks the project, for developers and CI alike, at one of three levels:
 //
-//	go run ./cmd/check -quick   two minutes between two edits; needs Go alone, starts and installs nothing
+//	go run ./cmd/check -quick   two minutes between two edits; needs only Go, starts and installs nothing
 //	go run ./cmd/check          before a commit: all tests with a Postgres and a browser, some simulated days
 //	go run ./cmd/check -all     everything, as in CI: the race detector, other systems, proxies, foreign clients, routing servers
 //
-// It installs the tools that the tests of its level need where it can, starts a Postgres of its own, at the whole level with a
-// PgBouncer before it, and runs the steps of steps.go in order. The first step that fails ends it. Exit code 0 means that nothing failed, and that no
-// test of the level was skipped because a service was missing. Only the search for published vulnerabilities is left out if its database
-// cannot be reached, and the output says so. The output ends with the time of each step and what the level left out.
+// It installs missing tools that its level needs, if it can, starts a Postgres of its own, at the whole level behind a
+// PgBouncer, and runs the steps of steps.go in order. The first step that fails ends it. Exit code 0 means that nothing
+// failed, and that no test of the level was skipped because a service was missing. The one exception is the search for
+// published vulnerabilities: if its database cannot be reached it is skipped, and the output reports that. The output ends
+// with the time of each step and what the level left out.
 //
-// Run it in the root of the module: runChecks prepares the level's tools and servers and then calls step.runCommand for each step.
-// The package leveltest assigns tests to levels.
+// Run it in the root of the module: runChecks prepares the level's tools and servers and then calls step.runCommand for each
+// step. The package leveltest assigns tests to levels.
 //
-// On a machine that has other work, "check -busy" multiplies every time limit in the tests by three. Nothing else differs.
+// On a machine with other work, "check -busy" multiplies every time limit in the tests by three. Nothing else differs.
 package main
 
 import (
@@ -35,7 +36,7 @@ import (
 // busyFactor multiplies the time limits of tests on a busy machine.
 const busyFactor = 3
 
-// testLimit is how long the tests of one package may take on a machine that has no other work.
+// testLimit is how long the tests of one package may take on a machine without other work.
 const testLimit = 40 * time.Minute
 
 func main() {
@@ -57,7 +58,7 @@ func main() {
 	fmt.Println("check: all passed")
 }
 
-// runChecks prepares what the level needs and runs its steps; it returns the first error.
+// runChecks prepares what the level needs and runs its steps. It returns the first error.
 func runChecks(ctx context.Context, o options) error {
 	var times stepTimes
 	defer times.print(os.Stdout)
@@ -83,11 +84,11 @@ func runChecks(ctx context.Context, o options) error {
 	return nil
 }
 
-// prepare installs the tools that are missing and starts the servers. It returns the variables that tell the tests of them and of the
+// prepare installs the missing tools and starts the servers. It returns the variables that tell the tests about them and the
 // level, and a function that stops the servers.
 func prepare(ctx context.Context, o options, times *stepTimes) (env []string, stop func(), err error) {
 	env = []string{leveltest.Variable + "=" + string(o.level), deadlinetest.FactorVariable + "=" + strconv.Itoa(o.factor)}
-	if o.level == leveltest.Quick { // the tests skip what they need no server for, even where one is named
+	if o.level == leveltest.Quick { // if o.level == leveltest.Quick { // the tests skip whatever needs a server, even if one is named
 		return append(env, postgresVariable+"=", pgBouncerVariable+"="), func() {}, nil
 	}
 	var servers []*postgres

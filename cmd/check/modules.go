@@ -16,12 +16,12 @@ import (
 // module is a module as go list -m describes it.
 type module struct {
 	Path, Version string
-	Update        *struct{ Version string } // the newest release; nil if that is Version, or not known
+	Update        *struct{ Version string } // Update        *struct{ Version string } // the newest release; nil if that is Version, or unknown
 	Error         *struct{ Err string }     // why its releases could not be listed
 }
 
-// reportNewerReleases prints which modules that this one requires directly have a newer release. It is a report and not a check: a
-// release of another project, a proxy that refuses a listing, or a machine without a network does not fail a run.
+// reportNewerReleases prints which modules that this one requires directly have a newer release. It is a report and not a
+// check: a release of another project, a proxy that refuses a listing, or a machine without a network does not fail a run.
 func reportNewerReleases(ctx context.Context, w io.Writer) {
 	fmt.Fprintln(w, "== newer releases of the modules in go.mod")
 	found, err := listDirectModules(ctx)
@@ -34,14 +34,14 @@ func reportNewerReleases(ctx context.Context, w io.Writer) {
 	}
 }
 
-// listDirectModules asks the module proxy about the modules that go.mod requires directly. With -e a module whose releases cannot be
-// listed has an Error, and the others are described all the same.
+// listDirectModules asks the module proxy about the modules that go.mod requires directly. With -e a module whose releases
+// cannot be listed has an Error, and the others are described all the same.
 func listDirectModules(ctx context.Context) ([]module, error) {
 	proxy, err := runGo(ctx, "env", "GOPROXY")
 	if err != nil {
 		return nil, err
 	}
-	if string(bytes.TrimSpace(proxy)) == "off" { // then go list calls every module up to date
+	if string(bytes.TrimSpace(proxy)) == "off" { // if string(bytes.TrimSpace(proxy)) == "off" { // then go list reports every module as up to date
 		return nil, errors.New("GOPROXY is off")
 	}
 	paths, err := directModulePaths(ctx)
@@ -76,7 +76,7 @@ func directModulePaths(ctx context.Context) (paths []string, err error) {
 	return paths, err
 }
 
-// decodeModules decodes what go list writes: one JSON object after the other.
+// decodeModules decodes the output of go list: consecutive JSON objects.
 func decodeModules(listed []byte) (all []module, err error) {
 	for d := json.NewDecoder(bytes.NewReader(listed)); d.More(); {
 		var m module
@@ -88,7 +88,7 @@ func decodeModules(listed []byte) (all []module, err error) {
 	return all, nil
 }
 
-// runGo returns what a go command writes to standard output. Its standard error is shown.
+// runGo returns the standard output of a go command. Its standard error is shown.
 func runGo(ctx context.Context, args ...string) ([]byte, error) {
 	cmd := newCommand(ctx, append([]string{"go"}, args...)...)
 	cmd.Stdout = nil
@@ -99,8 +99,8 @@ func runGo(ctx context.Context, args ...string) ([]byte, error) {
 	return output, nil
 }
 
-// describeReleases writes a line for each module that has a newer release, or one line that none has, and one line for all modules
-// whose releases could not be listed.
+// describeReleases returns a line for each module with a newer release, or one line if there are none, and one line for all
+// modules whose releases could not be listed.
 func describeReleases(all []module) (lines []string) {
 	var unknown []string
 	var reason string
@@ -121,12 +121,12 @@ func describeReleases(all []module) (lines []string) {
 	return lines
 }
 
-// vulnerabilityScanner finds the published faults of the standard library and of modules that this module's code calls. It is installed
-// and not a tool of go.mod, whose dependencies would be this module's too.
+// vulnerabilityScanner finds published vulnerabilities in the parts of the standard library and of modules that this module's
+// code calls. It is installed and not a tool of go.mod, whose dependencies would become this module's too.
 const vulnerabilityScanner = "golang.org/x/vuln/cmd/govulncheck@v1.9.0"
 
-// checkVulnerabilities runs the vulnerabilityScanner on all packages. A finding is an error. If the scanner cannot be downloaded, or
-// its database cannot be reached, it says so in one line, and that is not an error.
+// checkVulnerabilities runs the vulnerabilityScanner on all packages. A finding is an error. If the scanner cannot be
+// downloaded, or its database cannot be reached, one line reports that, and it is not an error.
 func checkVulnerabilities(ctx context.Context, w io.Writer) error {
 	fmt.Fprintln(w, "== published vulnerabilities:", vulnerabilityScanner)
 	folder, err := os.MkdirTemp("", "lieudit-check-")
@@ -143,14 +143,14 @@ func checkVulnerabilities(ctx context.Context, w io.Writer) error {
 	return runScanner(ctx, w, filepath.Join(folder, "govulncheck"), "./...")
 }
 
-// The results of govulncheck: its exit status if it found something, and the beginning of its message if its database was not reached.
-// Any other status except 0 means that it could not do its work.
+// The results of govulncheck: its exit status if it found something, and the beginning of its message if its database was not
+// reached. Any other status except 0 means that it could not do its work.
 const (
 	foundVulnerabilities = 3
 	databaseUnreachable  = "govulncheck: fetching vulnerabilities:"
 )
 
-// runScanner runs an installed govulncheck. It shows what that finds.
+// runScanner runs an installed govulncheck and shows its findings.
 func runScanner(ctx context.Context, w io.Writer, command ...string) error {
 	cmd := newCommand(ctx, command...)
 	var findings, message bytes.Buffer

@@ -17,7 +17,8 @@ import (
 	"lieudit/queries/route/routerprocess"
 )
 
-// routerWheels are the packages on PyPI that hold the programs of OSRM and Valhalla. Only their programs are used, and no Python.
+// routerWheels are the packages on PyPI that contain the programs of OSRM and Valhalla. Only the programs are used, no
+// Python.
 var routerWheels = []string{"osrm-bindings==26.10.0", "pyvalhalla==3.9.1"}
 
 // wheelSums are the SHA-256 sums of the files of routerWheels, by their names.
@@ -28,12 +29,12 @@ var wheelSums = map[string]string{
 	"pyvalhalla-3.9.1-cp312-abi3-manylinux_2_28_aarch64.whl":      "6ebe5f9dd6ce3b16413f939a271d68e64a4addd44df8a802a8eda0b9ca0bf16f",
 }
 
-// wheelFolders are what is unpacked of the wheels: programs, the profiles of OSRM, and libraries, which the programs look for next to
-// themselves.
+// wheelFolders are the unpacked folders of the wheels: programs, the profiles of OSRM, and libraries, which the programs look
+// for next to themselves.
 var wheelFolders = []string{"osrm/bin/", "osrm/share/profiles/", "valhalla/bin/", "pyvalhalla.libs/"}
 
-// installRouters returns the folder of the programs of OSRM and Valhalla: the one that routerprocess.FolderVariable names, or one in the
-// user's cache. It downloads them once, 58 MB, and unpacks them to 300 MB.
+// installRouters returns the folder of the programs of OSRM and Valhalla: the one that routerprocess.FolderVariable names, or
+// one in the user's cache. It downloads them once, 58 MB, and unpacks them to 300 MB.
 func installRouters(ctx context.Context) (string, error) {
 	if given := os.Getenv(routerprocess.FolderVariable); given != "" {
 		return given, nil
@@ -55,12 +56,12 @@ func installRouters(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	defer os.RemoveAll(fresh) // what is left when a step fails
+	defer os.RemoveAll(fresh) // defer os.RemoveAll(fresh) // the remains if a step fails
 	if err := downloadRouters(ctx, fresh); err != nil {
 		return "", err
 	}
 	err = os.Rename(filepath.Join(fresh, "programs"), folder)
-	if _, statErr := os.Stat(folder); statErr == nil { // a check next to this one was first
+	if _, statErr := os.Stat(folder); statErr == nil { // if _, statErr := os.Stat(folder); statErr == nil { // another check was faster
 		return folder, nil
 	}
 	return folder, err
@@ -88,7 +89,7 @@ func downloadRouters(ctx context.Context, folder string) error {
 	return nil
 }
 
-// checkSum fails when a wheel is not the one that was pinned.
+// checkSum fails if a wheel is not the pinned one.
 func checkSum(wheel string) error {
 	file, err := os.Open(wheel)
 	if err != nil {

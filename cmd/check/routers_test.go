@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// writeWheel writes a wheel with files of a mode each.
+// writeWheel writes a wheel with files of the given modes.
 func writeWheel(t *testing.T, files map[string]fs.FileMode) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "some.whl")

@@ -17,11 +17,11 @@ import (
 type step struct {
 	name         string
 	command      []string // the program and its arguments
-	failOnOutput bool     // whether any line on standard output is a finding: gofmt -l exits with 0
+	failOnOutput bool     // failOnOutput bool     // whether any line on standard output is a failure: gofmt -l exits with 0
 	race         bool     // whether something is built with the race detector, which needs cgo
 }
 
-// steps are the checks of a level in their order, the quick ones first. limit bounds the tests of one package.
+// steps are the checks of a level in order, the quick ones first. limit bounds the tests of one package.
 func steps(level leveltest.Level, limit time.Duration) []step {
 	gofmt := step{"gofmt", []string{"gofmt", "-l", "."}, true, false}
 	vet := step{"vet", []string{"go", "vet", "./..."}, false, false}
@@ -40,9 +40,9 @@ func steps(level leveltest.Level, limit time.Duration) []step {
 	return append([]step{{"modules", []string{"go", "mod", "verify"}, false, false}, gofmt, vet, staticcheck}, wholeSteps(limit)...)
 }
 
-// wholeSteps are the steps of the whole level, after those that look at the source alone. The packages of
-// whole services run one after the other (-p 1), so that neither slows the other down. What the step vet found go test does not look
-// for again. The API's tests run with the race detector alone: what fails without it fails with it.
+// wholeSteps are the steps of the whole level, after those that only read the source. The packages of whole services run one
+// after the other (-p 1), so that they do not slow each other down. go test does not repeat the checks of the step vet. The
+// API's tests run only with the race detector: whatever fails without it fails with it.
 func wholeSteps(limit time.Duration) []step {
 	return []step{
 		{"build without cgo", []string{"go", "build", "./cmd/lieudit", "./cmd/bench"}, false, false},
@@ -58,7 +58,7 @@ func wholeSteps(limit time.Duration) []step {
 	}
 }
 
-// goTestExcept is a step that tests all packages but some.
+// goTestExcept is a step that tests all packages except some.
 func goTestExcept(name string, command []string, race bool, except ...string) step {
 	return step{name, []string{"sh", "-c", strings.Join(command, " ") + " $(go list ./... | grep -vx -e " + strings.Join(except, " -e ") + ")"}, false, race}
 }
@@ -68,7 +68,7 @@ func wholeServiceCommand(limit time.Duration, flags ...string) []string {
 	return testCommand(limit, append([]string{"-p", "1", "-parallel", waitingTests}, flags...)...)
 }
 
-// testCommand is go test with a limit of time for each package, and more flags.
+// testCommand is go test with a time limit for each package, and more flags.
 func testCommand(limit time.Duration, flags ...string) []string {
 	return append([]string{"go", "test", "-vet=off", "-timeout", limit.String()}, flags...)
 }
@@ -79,19 +79,20 @@ const (
 	wholeServicePackage = "lieudit/cmd/lieudit"
 	benchPackage        = "lieudit/cmd/bench"
 	apiTests            = "^TestAPI"
-	waitingTests        = "4" // at once: more than two processors would run
+	waitingTests        = "4" // waitingTests        = "4" // at once, more than there may be processors
 )
 
-// largeTests read so much that the race detector would make minutes of their seconds. Smaller inputs take the same ways with it, in the
-// other tests of their packages.
+// largeTests read so much that the race detector would turn their seconds into minutes. With it, smaller inputs take the same
+// paths in the other tests of their packages.
 const largeTests = "^(TestNeighboursComeNearestFirst|TestRoutesCountByTheirSize|TestDelawareHasTheRoadsThatAnotherReaderCounted)$"
 
 func largeTestPackages() []string {
 	return []string{"lieudit/http/api", "lieudit/queries/address", "lieudit/queries/route/network"}
 }
 
-// packagesWithoutGoroutines are tested without the race detector, which would find nothing: neither they nor their tests nor what they
-// import of this module starts a goroutine or locks anything. A test holds that. To build their tests with it takes longer than to run them.
+// packagesWithoutGoroutines are tested without the race detector, which would find nothing: neither they nor their tests nor
+// what they import from this module starts a goroutine or locks anything. A test enforces that. Building their tests with it
+// takes longer than running them.
 func packagesWithoutGoroutines() []string {
 	return []string{
 		"lieudit/cmd/lieudit/guide",
@@ -121,8 +122,8 @@ func packagesWithoutGoroutines() []string {
 	}
 }
 
-// runCommand runs the command with the variables of env added to the environment. It shows the output as it comes. All steps but those
-// with the race detector are without cgo, as the program ships: so packages are built twice and not three times.
+// runCommand runs the command with the variables of env added to the environment. It shows the output as it comes. All steps
+// except those with the race detector run without cgo, as the program ships, so packages are built twice and not three times.
 func (s step) runCommand(ctx context.Context, env []string) error {
 	fmt.Printf("== %s: %s\n", s.name, strings.Join(s.command, " "))
 	var output bytes.Buffer
@@ -141,8 +142,8 @@ func (s step) runCommand(ctx context.Context, env []string) error {
 	return nil
 }
 
-// newCommand prepares a command that writes to this program's output. When ctx ends the command is interrupted, so that
-// tests can stop their servers, and killed ten seconds later.
+// newCommand prepares a command that writes to this program's output. When ctx ends the command is interrupted, so that tests
+// can stop their servers, and killed ten seconds later.
 func newCommand(ctx context.Context, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, args[0], args[1:]...)
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// stepTimes are the times of the steps so far, in their order.
+// stepTimes are the times of the steps so far, in order.
 type stepTimes []stepTime
 
 type stepTime struct {
@@ -14,7 +14,7 @@ type stepTime struct {
 	took time.Duration
 }
 
-// measure runs a step and keeps its time, whether it fails or not.
+// measure runs a step and keeps its time, even if it fails.
 func (t *stepTimes) measure(name string, run func() error) error {
 	startedAt := time.Now()
 	err := run()

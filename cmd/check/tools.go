@@ -11,7 +11,7 @@ import (
 	"lieudit/queries/route/routerprocess"
 )
 
-// installMissingTools installs the tools that are missing at a level. It installs with apt-get and needs root.
+// installMissingTools installs a level's missing tools. It uses apt-get and needs root.
 func installMissingTools(ctx context.Context, level leveltest.Level) error {
 	missing := missingTools(ctx)
 	if level == leveltest.Whole {
@@ -26,7 +26,7 @@ func installMissingTools(ctx context.Context, level leveltest.Level) error {
 	fmt.Println("== install:", missing)
 	for _, command := range [][]string{{"apt-get", "update", "-qq"}, append([]string{"apt-get", "install", "-y", "-qq", "--no-install-recommends"}, missing...)} {
 		cmd := newCommand(ctx, command...)
-		cmd.Env = append(os.Environ(), "DEBIAN_FRONTEND=noninteractive") // else a package may ask a question
+		cmd.Env = append(os.Environ(), "DEBIAN_FRONTEND=noninteractive") // cmd.Env = append(os.Environ(), "DEBIAN_FRONTEND=noninteractive") // otherwise a package may ask a question
 		if err := cmd.Run(); err != nil {
 			return fmt.Errorf("%v: %w", command, err)
 		}
@@ -34,8 +34,8 @@ func installMissingTools(ctx context.Context, level leveltest.Level) error {
 	return nil
 }
 
-// missingTools are the packages that the usual level needs and that are not installed: Postgres for the read models, which may be missing
-// where a container engine runs, and a browser for the web pages.
+// missingTools are the packages that the usual level needs and that are not installed: Postgres for the read models, unless a
+// container engine runs, and a browser for the web pages.
 func missingTools(ctx context.Context) (missing []string) {
 	if harness.FindPostgres() == "" && !hasContainerEngine(ctx) {
 		missing = append(missing, "postgresql")
@@ -46,9 +46,9 @@ func missingTools(ctx context.Context) (missing []string) {
 	return missing
 }
 
-// missingToolsOfAll are the packages that the whole level needs as well: a C compiler for the race detector, PgBouncer, Node.js for the
-// official EventStoreDB client, which a test runs against lieudit node, the proxies that the operators' guide has configurations
-// for, promtool, which checks metrics and alerts, and pip, which downloads the routing servers.
+// missingToolsOfAll are the packages that the whole level also needs: a C compiler for the race detector, PgBouncer, Node.js
+// for the official EventStoreDB client, which a test runs against lieudit node, the proxies that the operators' guide has
+// configurations for, promtool, which checks metrics and alerts, and pip, which downloads the routing servers.
 func missingToolsOfAll(ctx context.Context) (missing []string) {
 	packages := []struct {
 		program string
@@ -76,18 +76,18 @@ func hasContainerEngine(ctx context.Context) bool {
 	return exec.CommandContext(ctx, "docker", "info").Run() == nil
 }
 
-// postgres is the server that the tests of this run use, or the pooler before it.
+// postgres is the server that the tests of this run use, or the pooler in front of it.
 type postgres struct {
 	url  string
-	stop func() // ends what was started here; its errors are dropped, because the checks are over by then
+	stop func() // stop func() // ends whatever was started here; it drops errors, because the checks are over by then
 }
 
-// postgresVariable holds the URL of a server that runs already. Tests make databases of their own in it. The steps get the
-// server of this run under the same name.
+// postgresVariable holds the URL of a server that is already running. Tests make databases of their own in it. The steps get
+// the server of this run under the same name.
 const postgresVariable = "LIEUDIT_TEST_POSTGRES"
 
-// startPostgres returns the server that postgresVariable names. Without one it starts the installed Postgres on a folder
-// of its own; where none is installed, it starts a container. The caller calls stop.
+// startPostgres returns the server that postgresVariable names. Otherwise it starts the installed Postgres on a folder of its
+// own, or, if none is installed, a container. The caller calls stop.
 func startPostgres(ctx context.Context) (*postgres, error) {
 	if givenURL := os.Getenv(postgresVariable); givenURL != "" {
 		return &postgres{givenURL, func() {}}, nil
@@ -102,12 +102,12 @@ func startPostgres(ctx context.Context) (*postgres, error) {
 	return startContainer(ctx)
 }
 
-// pgBouncerVariable holds the URL of a PgBouncer that runs before the same Postgres already. Its users are session and transaction,
-// each with the pool mode of that name. The steps get the PgBouncer of this run under the same name.
+// pgBouncerVariable holds the URL of a running PgBouncer in front of the same Postgres. Its users are session and
+// transaction, each with the pool mode of that name. The steps get the PgBouncer of this run under the same name.
 const pgBouncerVariable = "LIEUDIT_TEST_PGBOUNCER"
 
-// startPgBouncer returns the PgBouncer that pgBouncerVariable names. Without one it starts the installed one before a Postgres. The
-// caller calls stop.
+// startPgBouncer returns the PgBouncer that pgBouncerVariable names. Otherwise it starts the installed one in front of a
+// Postgres. The caller calls stop.
 func startPgBouncer(ctx context.Context, server string) (*postgres, error) {
 	if givenURL := os.Getenv(pgBouncerVariable); givenURL != "" {
 		return &postgres{givenURL, func() {}}, nil
@@ -126,6 +126,6 @@ func startContainer(ctx context.Context) (*postgres, error) {
 		return nil, fmt.Errorf("docker compose: %w", err)
 	}
 	return &postgres{"postgres://lieudit:lieudit@127.0.0.1:5432/lieudit", func() {
-		newCommand(context.WithoutCancel(ctx), "docker", "compose", "stop", "postgres").Run() // left running when this fails
+		newCommand(context.WithoutCancel(ctx), "docker", "compose", "stop", "postgres").Run() // newCommand(context.WithoutCancel(ctx), "docker", "compose", "stop", "postgres").Run() // left running if this fails
 	}}, nil
 }

@@ -10,15 +10,15 @@ import (
 	"github.com/urfave/cli/v3"
 )
 
-// envVariable is the cli.ValueSource of a flag that has an environment variable. An empty variable counts as not set,
-// because a compose file sets the variables that it leaves open to the empty text.
+// envVariable is the cli.ValueSource of a flag that has an environment variable. An empty variable counts as not set, because
+// a compose file sets the variables that it leaves open to the empty text.
 type envVariable struct {
 	name   string
 	lookup func(string) (string, bool)
 }
 
-// EnvSource is the source of a flag's value that is read when the command line leaves the flag out. It reads the variable
-// through LookupEnv, not from the process.
+// EnvSource is the source of a flag's value if the command line omits the flag. It reads the variable through LookupEnv, not
+// from the process.
 func (t Terminal) EnvSource(name string) cli.ValueSourceChain {
 	return cli.NewValueSourceChain(envVariable{name, t.LookupEnv})
 }
@@ -35,14 +35,14 @@ func (v envVariable) String() string   { return fmt.Sprintf("environment variabl
 func (v envVariable) GoString() string { return "variable(" + v.name + ")" }
 
 // StringFlag is a flag --some-name with a default value. The variable LIEUDIT_SOME_NAME sets it too; the command line
-// wins over the variable.
+// overrides the variable.
 func (t Terminal) StringFlag(name, value, usage string) *cli.StringFlag {
 	key := "LIEUDIT_" + strings.ToUpper(strings.ReplaceAll(name, "-", "_"))
 	return &cli.StringFlag{Name: name, Value: value, Usage: usage, Sources: t.EnvSource(key)}
 }
 
-// OneOf returns a validator that accepts the given values in upper or lower case. It does not change the value: the
-// command still receives it as it was typed.
+// OneOf returns a validator that accepts the given values in upper or lower case. It does not change the value: the command
+// still receives it as typed.
 func OneOf(values ...string) func(string) error {
 	return func(v string) error {
 		if slices.ContainsFunc(values, func(allowed string) bool { return strings.EqualFold(allowed, v) }) {
@@ -60,7 +60,7 @@ func AtLeastOne(n int) error {
 	return nil
 }
 
-// NotNegative is a validator of a flag that is a duration.
+// NotNegative validates a flag that is a duration.
 func NotNegative(d time.Duration) error {
 	if d < 0 {
 		return errors.New("it is not negative")
@@ -81,9 +81,9 @@ func Each[T any](validate func(T) error) func([]T) error {
 	}
 }
 
-// checkArguments compares the arguments with the placeholders in the help, such as ID, [REASON] and ORIGIN...: a
-// placeholder in brackets is optional, and after one that ends in three dots more arguments may follow. Commands
-// rely on it: without an error every required argument is present and not empty.
+// checkArguments compares the arguments with the placeholders in the help, such as ID, [REASON] and ORIGIN...: a placeholder
+// in brackets is optional, and one that ends in three dots allows more arguments. Commands rely on it: without an error every
+// required argument is present and not empty.
 func checkArguments(c *cli.Command, placeholders []string) error {
 	given := c.Args().Slice()
 	for i, placeholder := range placeholders {
@@ -100,7 +100,7 @@ func checkArguments(c *cli.Command, placeholders []string) error {
 }
 
 // rewordUsageError rewrites the usage errors of urfave/cli in the words of this module's own errors. The library gives its
-// errors no types, so they are recognized by their texts. A text of an unknown form is returned as it is.
+// errors no types, so they are recognized by their texts. An unknown text is returned unchanged.
 func rewordUsageError(c *cli.Command, err error) string {
 	text := err.Error()
 	if name, ok := strings.CutPrefix(text, "flag provided but not defined: -"); ok {
@@ -122,8 +122,8 @@ func rewordUsageError(c *cli.Command, err error) string {
 	return text
 }
 
-// parseInvalidValue splits a text of the form: invalid value "many" for flag -quota: reason. The value keeps its quotes.
-// A reason of package strconv is replaced, because it names a Go function.
+// parseInvalidValue splits a text of the form: invalid value "many" for flag -quota: reason. The value keeps its quotes. A
+// reason from package strconv is replaced, because it names a Go function.
 func parseInvalidValue(text string) (value, flag, why string, ok bool) {
 	text, ok = strings.CutPrefix(text, "invalid value ")
 	value, rest, hasFlag := strings.Cut(text, " for flag -")

@@ -40,8 +40,8 @@ func dashIfEmpty(text string) string {
 	return text
 }
 
-// PrintFields prints one line for each name and the value after it, and leaves out names whose value is empty. It
-// sanitizes the values, not the names.
+// PrintFields prints one line for each name and the value after it, and leaves out names whose value is empty. It sanitizes
+// the values, not the names.
 func (t Terminal) PrintFields(pairs ...string) error {
 	w := tabwriter.NewWriter(t.Out, 0, 0, 2, ' ', 0)
 	for i := 0; i+1 < len(pairs); i += 2 {
@@ -55,7 +55,7 @@ func (t Terminal) PrintFields(pairs ...string) error {
 	return w.Flush()
 }
 
-// PrintLine prints a formatted line on Out. It does not sanitize its arguments: the caller passes text of others through
+// PrintLine prints a formatted line on Out. It does not sanitize its arguments: callers pass foreign text through
 // SanitizeText.
 func (t Terminal) PrintLine(format string, args ...any) error {
 	_, err := fmt.Fprintf(t.Out, format+"\n", args...)
@@ -65,8 +65,8 @@ func (t Terminal) PrintLine(format string, args ...any) error {
 // PrintJSON prints a value as one line of JSON on Out. It does not sanitize texts: JSON is for programs.
 func (t Terminal) PrintJSON(v any) error { return json.NewEncoder(t.Out).Encode(v) }
 
-// SanitizeText replaces control characters, line and paragraph separators and those that change the direction of writing.
-// Text from elsewhere could use them to move the cursor, or to make the text around it read differently.
+// SanitizeText replaces control characters, line and paragraph separators and characters that change the direction of
+// writing. Foreign text could use them to move the cursor, or to change how the text around it reads.
 func SanitizeText(text string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) || unicode.In(r, unicode.Bidi_Control, unicode.Zl, unicode.Zp) {
@@ -76,7 +76,7 @@ func SanitizeText(text string) string {
 	}, text)
 }
 
-// EmptyIf is a text, or "" where isEmpty holds.
+// EmptyIf is text, or "" if isEmpty.
 func EmptyIf(isEmpty bool, text string) string {
 	if isEmpty {
 		return ""
@@ -93,8 +93,8 @@ func GroupThousands(n int) string {
 	return text
 }
 
-// FormatBytes formats a size in kB, MB or GB, which are powers of 1000. It is written here because dustin/go-humanize
-// rounds differently, which would change what the commands print.
+// FormatBytes formats a size in kB, MB or GB, which are powers of 1000. dustin/go-humanize rounds differently, which would
+// change what the commands print.
 func FormatBytes(bytes int64) string {
 	switch {
 	case bytes < 1e6:
@@ -120,8 +120,8 @@ func FormatAge(d time.Duration) string {
 	return fmt.Sprintf("%d seconds", d/time.Second)
 }
 
-// ProgressBar shows on a terminal how far long work has advanced. Where Out is not a terminal it draws nothing. It is safe
-// for concurrent use. It has no goroutine: it draws only within Update and Clear.
+// ProgressBar shows on a terminal how far long work has advanced. If Out is not a terminal it draws nothing. It is safe for
+// concurrent use. It has no goroutine: it draws only within Update and Clear.
 type ProgressBar struct {
 	out io.Writer // nil: silent
 
@@ -140,11 +140,11 @@ func (t Terminal) NewProgressBar() *ProgressBar {
 
 const (
 	barWidth    = 30                     // characters between the brackets
-	barInterval = 100 * time.Millisecond // between two drawings: redrawing for each row would slow the work down
+	barInterval = 100 * time.Millisecond // barInterval = 100 * time.Millisecond // between two drawings: redrawing for each row would slow the work down
 )
 
-// Update draws the bar, and does nothing when it was drawn less than barInterval ago. done and total are in any one unit.
-// A total of 0 or less means that the total is not known: then the label alone is drawn.
+// Update draws the bar, unless it was drawn less than barInterval ago. done and total may be in any unit. A total of 0 or
+// less is unknown: then only the label is drawn.
 func (b *ProgressBar) Update(label string, done, total int64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -157,7 +157,7 @@ func (b *ProgressBar) Update(label string, done, total int64) {
 		fmt.Fprintf(b.out, "\r\033[K%s", label)
 		return
 	}
-	share := min(float64(done)/float64(total), 1) // done may exceed a total that was estimated
+	share := min(float64(done)/float64(total), 1) // share := min(float64(done)/float64(total), 1) // done may exceed an estimated total
 	filled := int(share * barWidth)
 	fmt.Fprintf(b.out, "\r\033[K[%s%s] %3.0f %%  %s", strings.Repeat("#", filled), strings.Repeat(".", barWidth-filled), 100*share, label)
 }

@@ -1,8 +1,8 @@
-// Package account fills the tables of accounts, keys and customer-area tokens that lists are read from. Its one
-// constraint: it keeps what is true now and what is scheduled; what was true before is in the audit trail.
+// Package account fills the tables of accounts, keys and customer-area tokens that lists are read from. It keeps what is true
+// now and what is scheduled; the past is in the audit trail.
 //
-// The projector calls the handlers of Model with each decoded event. A handler puts a new row into the changeset, or
-// updates the row of the id that the event names.
+// The projector calls the handlers of Model with each decoded event. A handler puts a new row into the changeset, or updates
+// the row of the id that the event names.
 package account
 
 import (
@@ -76,7 +76,7 @@ func onPlanChanged(b *projector.Changeset, e event.PlanChanged, r projector.Reco
 	})
 }
 
-// onAgencyActivated makes the account an agency, for good.
+// onAgencyActivated makes the account an agency, permanently.
 func onAgencyActivated(b *projector.Changeset, _ event.AgencyActivated, r projector.Record) {
 	projector.UpdateRow(b, table.Accounts, r.Account(), func(a *table.Account) { a.AgencyMode = true })
 }
@@ -91,7 +91,7 @@ func onAgencyLeft(b *projector.Changeset, e event.AgencyLeft, r projector.Record
 }
 
 // changeAgency makes an account belong to another agency, or to none for "", from an instant on. As with terms, a change
-// that was scheduled earlier has either begun by the event's time, or is replaced.
+// scheduled earlier has either begun by the event's time, or is replaced.
 func changeAgency(a *table.Account, agency string, from table.Instant, r projector.Record) {
 	now := table.InstantOf(r.Time)
 	if a.NextAgencyFrom != 0 && a.NextAgencyFrom <= now {
@@ -108,7 +108,7 @@ func onAccountClosed(b *projector.Changeset, _ event.AccountClosed, r projector.
 	projector.UpdateRow(b, table.Accounts, r.Account(), func(a *table.Account) { a.Closed = table.InstantOf(r.Time) })
 }
 
-// onAccountErased empties what is personal, and has it scrubbed from the database's files.
+// onAccountErased empties the personal fields and has them scrubbed from the database's files.
 func onAccountErased(b *projector.Changeset, _ event.AccountErased, r projector.Record) {
 	projector.RequireScrub(b)
 	projector.UpdateRow(b, table.Accounts, r.Account(), func(a *table.Account) { a.Name = "" })
@@ -116,7 +116,7 @@ func onAccountErased(b *projector.Changeset, _ event.AccountErased, r projector.
 	eraseTokenTexts(b, r.Account())
 }
 
-// eraseTokenTexts empties what is personal of the tokens that act for an account.
+// eraseTokenTexts empties the personal fields of the tokens that act for an account.
 func eraseTokenTexts(b *projector.Changeset, account string) {
 	projector.RequireScrub(b)
 	projector.BlankColumns(b, table.Tokens, []string{"label", "reason"}, "account", account)
@@ -149,7 +149,7 @@ func onKeyOriginsChanged(b *projector.Changeset, e event.KeyOriginsChanged, _ pr
 	projector.UpdateRow(b, table.Keys, e.Key, func(k *table.Key) { k.Origins = jsonArray(e.Origins) })
 }
 
-// onTokenIssued puts the token under its own id: the account it acts for may be none.
+// onTokenIssued puts the token under its own id: it may act for no account.
 func onTokenIssued(b *projector.Changeset, e event.TokenIssued, r projector.Record) {
 	projector.PutRow(b, table.Tokens, table.Token{
 		ID: e.Token, Role: e.Role, Account: e.Account, Label: string(e.Label), Hint: e.Hint,

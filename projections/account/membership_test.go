@@ -9,7 +9,7 @@ import (
 	"lieudit/schemas/table"
 )
 
-// The row keeps when a membership began that was scheduled, for as long as it lasts: readers compare it with the closing of the agency.
+// The row keeps when a scheduled membership began, as long as it lasts: readers compare it with the closing of the agency.
 func TestARowSaysWhenAScheduledMembershipBegan(t *testing.T) {
 	t.Parallel()
 	day := func(n int) table.Instant { return table.InstantOf(time.Date(2026, 11, n, 0, 0, 0, 0, time.UTC)) }

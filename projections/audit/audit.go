@@ -1,11 +1,11 @@
-// Package audit fills the audit trail: one row for every event of accounts, tokens and customers' locations, as an auditor
-// reads it, and one row for every site that an event changed. The texts of an event that people typed (reason, labels, names) are
-// in a row of their own, which an erasure deletes. It never sees what the log says of a site, and it shows of a hash only the
-// first characters.
+// Package audit fills the audit trail: one row for every event of accounts, tokens and customers' sites, as an auditor reads
+// it, and one row for every site that an event changed. The texts in an event that people typed (reason, labels, names) are
+// in a row of their own, which an erasure deletes. It never reads the content of a site, and it shows only the first
+// characters of a hash.
 //
-// The projector calls the handlers of Model with each decoded event. A handler makes an entry of the event's place and
-// metadata (newEntry), adds who and what the event is about, its sentence from the catalog and its data as JSON, and puts
-// it into the changeset, along with its texts (putTexts). An event of the catalog needs nothing in this package.
+// The projector calls the handlers of Model with each decoded event. A handler makes an entry of the event's position and
+// metadata (newEntry), adds who and what the event is about, its sentence from the catalog and its data as JSON, and puts it
+// into the changeset, along with its texts (putTexts). A new event of the catalog needs no change in this package.
 package audit
 
 import (
@@ -64,7 +64,7 @@ func onAnyOther(b *projector.Changeset, e event.Event, r projector.Record) {
 	putTexts(b, entry, redactedJSON(e), r)
 }
 
-// putTexts puts what people typed into the event of an entry. data is the event as JSON with its personal texts.
+// putTexts puts the texts that people typed into the event of an entry. data is the event as JSON with its personal texts.
 func putTexts(b *projector.Changeset, entry table.AuditEntry, data string, r projector.Record) {
 	if data == entry.Data {
 		data = ""
@@ -80,7 +80,7 @@ func putTexts(b *projector.Changeset, entry table.AuditEntry, data string, r pro
 // withoutPersonal is the event with its personal texts empty.
 func withoutPersonal(e event.Event) event.Event {
 	blank, err := event.MapPersonal(e, func(event.Personal) (event.Personal, error) { return "", nil })
-	if err != nil { // only the function returns one
+	if err != nil { // if err != nil { // only the function returns one
 		return e
 	}
 	return blank
@@ -92,19 +92,19 @@ func onAccountOpened(b *projector.Changeset, e event.AccountOpened, r projector.
 	onAnyOther(b, e, r)
 }
 
-// onAccountErased puts the entry of the erasure and deletes what people typed about the account before.
+// onAccountErased puts the entry of the erasure and deletes earlier texts that people typed about the account.
 func onAccountErased(b *projector.Changeset, e event.AccountErased, r projector.Record) {
 	eraseTexts(b, r.Account())
 	onAnyOther(b, e, r)
 }
 
-// eraseTexts deletes what people typed about an account, or about a token that acts for it.
+// eraseTexts deletes the texts that people typed about an account, or about a token that acts for it.
 func eraseTexts(b *projector.Changeset, account string) {
 	projector.RequireScrub(b)
 	projector.DeleteRows(b, table.AuditTexts, "account", account)
 }
 
-// newEntry returns an entry with what the event's stream, place and metadata say.
+// newEntry returns an entry filled from the event's stream, position and metadata.
 func newEntry(r projector.Record) table.AuditEntry {
 	entry := table.AuditEntry{
 		Position: int64(r.Position), Account: r.Account(), Subject: r.Account(), Kind: table.AuditKindAccount,
@@ -119,7 +119,7 @@ func newEntry(r projector.Record) table.AuditEntry {
 	return entry
 }
 
-// setSubject replaces what the stream says of an entry by what the event names itself.
+// setSubject overrides the subject that the stream implies with the one that the event itself names.
 func setSubject(entry *table.AuditEntry, e event.Event) {
 	named, ok := e.(event.Subjected)
 	if !ok {
@@ -139,7 +139,7 @@ func setSubject(entry *table.AuditEntry, e event.Event) {
 
 const (
 	hashField      = `"hash":"` // as the name of a field only: inside a JSON text the quotes are escaped
-	shownHashChars = 16         // enough characters of a hash to tell keys apart, too few to be the hash
+	shownHashChars = 16         // shownHashChars = 16         // enough characters of a hash to distinguish keys, too few to be the hash
 )
 
 // redactedJSON is the event as JSON, with its hash cut short.
@@ -163,7 +163,7 @@ func onSitesChanged(b *projector.Changeset, e event.SitesChanged, r projector.Re
 	putRequestEntry(b, e, e.SiteWriteSummary, r)
 }
 
-// isSingleSite reports whether the request named one site, and no set of sites.
+// isSingleSite reports whether the request named one site, and not a set of sites.
 func isSingleSite(e event.SitesChanged) bool {
 	switch e.Action {
 	case "sync", "upsert", "archive":
@@ -194,7 +194,7 @@ func putRequestEntry(b *projector.Changeset, e event.Event, w event.SiteWriteSum
 	projector.PutRow(b, table.AuditEntries, entry)
 }
 
-// partRowBits is how many bits of an entry's part number the row within its event: an event holds at most 64 KiB, and so
+// partRowBits is how many bits of an entry's part number hold the row within its event: an event holds at most 64 KiB, and so
 // fewer rows than that.
 const partRowBits = 16
 
@@ -207,8 +207,8 @@ func putSiteEntries(b *projector.Changeset, code string, rows []event.SiteRow, r
 	}
 }
 
-// siteEntry completes an entry with what was done to one site. The digest of the content is left out: it is of personal
-// data.
+// siteEntry completes an entry with what was done to one site. The digest of the content is left out: it is derived from
+// personal data.
 func siteEntry(entry table.AuditEntry, code string, row event.SiteRow) table.AuditEntry {
 	entry.Kind, entry.Subject = table.AuditKindSites, table.AuditSiteSubject(code, row.ExternalID)
 	entry.Sentence = row.Operation + " site " + row.ExternalID + " of " + code + " (version " + strconv.FormatInt(row.Version, 10) + ")"

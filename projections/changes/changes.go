@@ -1,13 +1,12 @@
-// Package changes notifies who keeps sites in memory of changes: for each account it knows the position of the last
-// event that changed the account's locations. Its one constraint: it decodes no event, and keeps one position an
-// account.
+// Package changes notifies readers that keep sites in memory of changes: for each account it knows the position of the last
+// event that changed the account's sites. It decodes no event, and keeps only one position per account.
 //
-// Run subscribes to the log where the read model's tables are (loadCheckpoint) and hands each signal to handleSignal,
-// which notes positions and wakes who waits. A reader calls LastChange to find out whether what it keeps is still true,
-// and AwaitPosition to see its own write.
+// Run subscribes to the log where the read model's tables are (loadCheckpoint) and hands each signal to handleSignal, which
+// notes positions and wakes waiters. A reader calls LastChange to find out whether its sites are still current, and
+// AwaitPosition to see its own write.
 //
-// Run doubles its pauses itself: Retry of cenkalti/backoff starts over with short pauses only after a success, and a
-// subscription ends only by failing.
+// Run doubles its pauses itself: Retry of cenkalti/backoff returns to short pauses only after a success, and a subscription
+// ends only by failing.
 package changes
 
 import (
@@ -22,7 +21,7 @@ import (
 	"lieudit/schemas/event"
 )
 
-// Notifier knows which accounts' locations changed, and up to which position that holds. It is safe for concurrent use.
+// Notifier knows which accounts' sites changed, and up to which position that holds. It is safe for concurrent use.
 type Notifier struct {
 	store          eventstore.Store
 	loadCheckpoint func(context.Context) (eventstore.Checkpoint, error)
@@ -32,13 +31,13 @@ type Notifier struct {
 	hasStarted       bool
 	checkpoint       eventstore.Checkpoint
 	lastChanges      map[string]eventstore.Position        // by account
-	restartedAt      eventstore.Position                   // where it started again after a log was restored; 0 if it never did
+	restartedAt      eventstore.Position                   // restartedAt      eventstore.Position                   // where it started again after a log was restored; 0 if it never did
 	isRestarting     bool                                  // the next start is such a restart
 	waiters          map[chan struct{}]eventstore.Position // closed once the position is passed
-	hasLoggedFailure bool                                  // the failure that is under way is logged
+	hasLoggedFailure bool                                  // hasLoggedFailure bool                                  // the present failure is logged
 }
 
-// New returns a notifier of the locations in a log. It knows nothing before Run. loadCheckpoint returns where to begin: earlier
+// New returns a notifier of the sites in a log. It knows nothing before Run. loadCheckpoint returns where to begin: earlier
 // changes are in the tables that sites are read from. It is called until it succeeds and the log holds its checkpoint.
 func New(store eventstore.Store, loadCheckpoint func(context.Context) (eventstore.Checkpoint, error), log *slog.Logger) *Notifier {
 	return &Notifier{
@@ -49,24 +48,24 @@ func New(store eventstore.Store, loadCheckpoint func(context.Context) (eventstor
 
 var categories = eventstore.Filter{"locations", "account"}
 
-// changesLocations reports whether an event may change an account's locations: events of locations, corrections, the
-// account's erasure, and types that the catalog lacks.
+// changesLocations reports whether an event may change an account's sites: events of locations streams, corrections, the
+// account's erasure, and types that are not in the catalog.
 func changesLocations(r eventstore.RecordedEvent) bool {
 	t, known := event.Lookup(r.Type)
 	return !known || t.Category() == "locations" || r.Type == event.AccountErased{}.EventType() || eventstore.IsCorrection(r.Type)
 }
 
-// LastChange is the position of the last event seen that changed an account's locations, 0 if there was none since the
-// start. It may be too late, never too early: after a restored log it is at least the position of the restart, since
-// nothing is known of the changes before.
+// LastChange is the position of the last event seen that changed an account's sites, 0 if there was none since the start. It
+// may be too late, never too early: after a restored log it is at least the position of the restart, since the changes before
+// it are unknown.
 func (n *Notifier) LastChange(account string) eventstore.Position {
 	n.mu.RLock()
 	defer n.mu.RUnlock()
 	return max(n.lastChanges[account], n.restartedAt)
 }
 
-// AwaitPosition returns once every event up to a position was seen, or with ctx's error. Before Run has seen its first
-// signal it waits for any position.
+// AwaitPosition returns once every event up to a position was seen, or with ctx's error. Before Run has seen its first signal
+// it waits for any position.
 func (n *Notifier) AwaitPosition(ctx context.Context, at eventstore.Position) error {
 	passed := n.addWaiter(at)
 	if passed == nil {
@@ -83,7 +82,7 @@ func (n *Notifier) AwaitPosition(ctx context.Context, at eventstore.Position) er
 	return fmt.Errorf("pulse at position %d: %w", n.checkpoint.Position, ctx.Err())
 }
 
-// addWaiter returns a channel that is closed when a position is passed, nil if it is passed already.
+// addWaiter returns a channel that is closed when a position is passed, nil if it already is.
 func (n *Notifier) addWaiter(at eventstore.Position) chan struct{} {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -95,7 +94,7 @@ func (n *Notifier) addWaiter(at eventstore.Position) chan struct{} {
 	return passed
 }
 
-// Run follows the log until ctx ends or the log is closed. On a log that does not hold what was seen (an older copy was
+// Run follows the log until ctx ends or the log is closed. On a log that lacks events already seen (an older copy was
 // restored) it starts again at the checkpoint of the tables, once that is on the log.
 func (n *Notifier) Run(ctx context.Context) error {
 	for backoff := minBackoff; ; backoff = min(2*backoff, maxBackoff) {
@@ -148,7 +147,7 @@ func (n *Notifier) followChanges(ctx context.Context) error {
 	return errors.New("the subscription ended without saying why")
 }
 
-// recordRestart notes the position of a restart: the tables may hold anything but what was known before.
+// recordRestart notes the position of a restart: the tables may hold anything except what was known before.
 func (n *Notifier) recordRestart(from eventstore.Checkpoint) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -157,7 +156,7 @@ func (n *Notifier) recordRestart(from eventstore.Checkpoint) {
 	}
 }
 
-// resumeCheckpoint is where to subscribe: after what was seen, or at the checkpoint of the tables.
+// resumeCheckpoint is where to subscribe: after the last event seen, or at the checkpoint of the tables.
 func (n *Notifier) resumeCheckpoint(ctx context.Context) (eventstore.Checkpoint, error) {
 	n.mu.RLock()
 	hasStarted, checkpoint := n.hasStarted, n.checkpoint
@@ -168,7 +167,7 @@ func (n *Notifier) resumeCheckpoint(ctx context.Context) (eventstore.Checkpoint,
 	return n.loadCheckpoint(ctx)
 }
 
-// reset forgets what was seen on a log that is gone.
+// reset forgets everything seen on a log that is gone.
 func (n *Notifier) reset() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -176,7 +175,7 @@ func (n *Notifier) reset() {
 	clear(n.lastChanges)
 }
 
-// handleSignal notes the change that a signal brings, and wakes who waits for its position.
+// handleSignal notes the change that a signal reports, and wakes those who wait for its position.
 func (n *Notifier) handleSignal(s eventstore.Signal) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -196,7 +195,7 @@ func (n *Notifier) handleSignal(s eventstore.Signal) {
 	}
 }
 
-// logFailure logs one line an incident.
+// logFailure logs one line per incident.
 func (n *Notifier) logFailure(err error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()

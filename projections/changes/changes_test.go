@@ -32,7 +32,7 @@ func runNotifier(t *testing.T, n *changes.Notifier) {
 	})
 }
 
-// beginning is the checkpoint of tables that are empty.
+// beginning is the checkpoint of empty tables.
 func beginning(context.Context) (eventstore.Checkpoint, error) { return eventstore.Checkpoint{}, nil }
 
 func discardLog() *slog.Logger { return slog.New(slog.DiscardHandler) }

@@ -20,9 +20,9 @@ const (
 	benchSites    = 10_000 // of each
 )
 
-// BenchmarkProjection fills the locations, the audit trail and both from a journal of syncs that is there already: with
-// the first sync of each account, and with a second one that updates every site. The raw limit is the rows alone, by
-// inserts of many rows and nothing else.
+// BenchmarkProjection fills the sites, the audit trail and both from an existing journal of syncs: with the first sync of
+// each account, and with a second one that updates every site. The raw limit is the rows alone, written by multi-row inserts
+// and nothing else.
 func BenchmarkProjection(b *testing.B) {
 	const rows = benchAccounts * benchSites
 	projectortest.RunOnDatabases(b, func(b *testing.B, newDatabase func(*testing.B) string) {
@@ -61,8 +61,8 @@ func journalOfSyncs(b *testing.B, codec *eventstore.Codec, syncs int) (log event
 	return log, end
 }
 
-// BenchmarkSync measures from the commit of 10,000 rows until all read models that are waited for show it: for the first
-// sync of an account, and for one that changes every site.
+// BenchmarkSync measures from the commit of 10,000 rows until all awaited read models show it: for the first sync of an
+// account, and for one that changes every site.
 func BenchmarkSync(b *testing.B) {
 	projectortest.RunOnDatabases(b, func(b *testing.B, newDatabase func(*testing.B) string) {
 		for what, models := range map[string][]projector.Model{

@@ -1,9 +1,8 @@
-// Package locations fills the tables of customers' referentials and sites as they are now, and the outbox that a search
-// engine outside is fed from. Its one constraint: what the log says of a site is personal, so an erasure of the account
-// deletes its sites for good.
+// Package locations fills the tables of customers' referentials and sites as they are now, and the outbox that feeds an
+// external search engine. The content of a site is personal, so an erasure of the account permanently deletes its sites.
 //
-// The rows of a large sync are staged: SyncStaged events on a stream of their own, which count once SyncCommitted names that
-// stream. The projector hands them over when it reads the commit, as if they stood there.
+// The rows of a large sync are staged: SyncStaged events on a stream of their own, which take effect once SyncCommitted names
+// that stream. The projector passes them to the handlers when it reads the commit, as if they stood there.
 //
 // The projector calls the handlers of Model with each decoded event; a rowWriter turns it into rows of the changeset:
 //
@@ -20,8 +19,8 @@ import (
 	"lieudit/schemas/table"
 )
 
-// Model is the read model of locations. With fillsOutbox every change of a site is put into the outbox too, in the same
-// transaction. Of the account's events only the erasure concerns it.
+// Model is the read model of sites. With fillsOutbox every change of a site is also put into the outbox, in the same
+// transaction. Of the account's events it handles only the erasure.
 func Model(fillsOutbox bool) projector.Model {
 	w := rowWriter{fillsOutbox}
 	return projector.Model{
@@ -43,11 +42,11 @@ func Model(fillsOutbox bool) projector.Model {
 
 const locationsCategory = "locations"
 
-// rowWriter holds the handlers that write sites, and so outbox rows where there is a search engine to feed.
+// rowWriter holds the handlers that write sites, and outbox rows if there is a search engine to feed.
 type rowWriter struct{ fillsOutbox bool }
 
 // dropRows deletes the rows of an account. The outbox tells the search engine to delete the account's sites; those that a
-// refold writes again get outbox rows of their own.
+// refold rewrites get outbox rows of their own.
 func (w rowWriter) dropRows(b *projector.Changeset, account string, at eventstore.Position) {
 	projector.RequireScrub(b)
 	projector.DeleteRows(b, table.Referentials, "account", account)
@@ -89,7 +88,7 @@ func onReferentialArchived(b *projector.Changeset, e event.ReferentialArchived, 
 	})
 }
 
-// markChanged notes a change of a referential itself. That it has more or fewer active sites is none.
+// markChanged notes a change of a referential itself. A change in its number of active sites does not count.
 func markChanged(t *table.Referential, r projector.Record) {
 	t.Changed, t.Modified = int64(r.Position), table.InstantOf(r.Time)
 }
@@ -99,8 +98,8 @@ func updateActiveCount(b *projector.Changeset, e event.SiteWriteSummary, r proje
 	updateReferential(b, e.Referential, r, func(t *table.Referential) { t.ActiveSites = int64(e.ActiveAfter) })
 }
 
-// updateReferential changes the row of a referential. A correction may void the event that opened it: then the row begins
-// blank.
+// updateReferential changes the row of a referential. A correction may have voided the event that opened it: then the row
+// begins blank.
 func updateReferential(b *projector.Changeset, code string, r projector.Record, change func(*table.Referential)) {
 	missing := func() table.Referential { return blankReferential(code, r) }
 	projector.UpdateRowOr(b, table.Referentials, table.ReferentialID(r.Account(), code), missing, func(t *table.Referential) {
@@ -109,7 +108,7 @@ func updateReferential(b *projector.Changeset, code string, r projector.Record, 
 	})
 }
 
-// onSitesChanged writes the rows of a request that was small enough for one event.
+// onSitesChanged writes the rows of a request that fitted into one event.
 func (w rowWriter) onSitesChanged(b *projector.Changeset, e event.SitesChanged, r projector.Record) {
 	updateActiveCount(b, e.SiteWriteSummary, r)
 	w.writeSiteRows(b, e.Referential, e.Rows, r)
@@ -160,7 +159,7 @@ func blankSite(id, code string, row event.SiteRow, r projector.Record) table.Sit
 	}
 }
 
-// applySiteRow changes a site as a row says. A row without content leaves the content as it is.
+// applySiteRow changes a site as a row describes. A row without content leaves the content unchanged.
 func applySiteRow(s *table.Site, row event.SiteRow, r projector.Record) {
 	s.Version, s.Modified, s.Position = row.Version, table.InstantOf(r.Time), int64(r.Position)
 	if row.Content != "" {
@@ -174,8 +173,8 @@ func applySiteRow(s *table.Site, row event.SiteRow, r projector.Record) {
 	}
 }
 
-// erasureStates says, before sites of an account are written, whether the account is erased. A write that was under way
-// during the erasure may stand after it on the log; its sites must not come back.
+// erasureStates records, before sites of an account are written, whether the account is erased. A write in progress during
+// the erasure may come after it on the log; its sites must not come back.
 var erasureStates = projector.StreamState[table.Erasure, *erasureState]{
 	Table:    table.Erasures,
 	Category: locationsCategory,
@@ -185,7 +184,8 @@ var erasureStates = projector.StreamState[table.Erasure, *erasureState]{
 
 type erasureState struct{ isErased bool }
 
-// onAccountErased deletes the account's sites, empties the names of its referentials and marks its locations stream as erased, for this batch and later ones.
+// onAccountErased deletes the account's sites, empties the names of its referentials and marks its locations stream as
+// erased, for this batch and later ones.
 func (w rowWriter) onAccountErased(b *projector.Changeset, _ event.AccountErased, r projector.Record) {
 	projector.RequireScrub(b)
 	projector.DeleteRows(b, table.Sites, "account", r.Account())
@@ -194,7 +194,7 @@ func (w rowWriter) onAccountErased(b *projector.Changeset, _ event.AccountErased
 	locationsRecord := r
 	locationsRecord.Stream = locationsCategory + "-" + r.Account()
 	projector.PutRow(b, table.Erasures, table.Erasure{Stream: locationsRecord.Stream, Position: int64(r.Position)})
-	if s := erasureStates.ForEvent(b, locationsRecord); s != nil { // nil: no event of that stream is in this batch
+	if s := erasureStates.ForEvent(b, locationsRecord); s != nil { // if s := erasureStates.ForEvent(b, locationsRecord); s != nil { // nil: the batch holds no event of that stream
 		s.isErased = true
 	}
 }

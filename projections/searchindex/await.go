@@ -11,18 +11,18 @@ import (
 	"lieudit/schemas/table"
 )
 
-// ErrDown: the index is not written at the moment, or is so far behind that waiting for it is no use.
+// ErrDown: the index is not being written at the moment, or is so far behind that waiting for it is useless.
 var ErrDown = errors.New("site search is not told of changes")
 
 const (
 	remotePollInterval = 10 * time.Millisecond   // if another instance writes the index
 	localPollInterval  = 10 * remotePollInterval // if this one does, which also signals its progress
-	maxAwaitedRows     = 5000                    // with this many rows pending waiting is no use
+	maxAwaitedRows     = 5000                    // maxAwaitedRows     = 5000                    // with this many rows pending, waiting is useless
 )
 
-// AwaitPosition returns once the index holds all that the locations read model held at a position, but for what the
-// index refused: it waits until no outbox row up to the position is left. Call AwaitPosition of the read model first. It
-// fails with ErrDown at once while the index is not written or is far behind, and with ctx's error when ctx ends first.
+// AwaitPosition returns once the index holds everything that the sites' read model held at a position, except what the index
+// refused: it waits until no outbox row up to the position is left. Call AwaitPosition of the read model first. It fails with
+// ErrDown at once while the index is not being written or is far behind, and with ctx's error if ctx ends first.
 func (o *Indexer) AwaitPosition(ctx context.Context, position eventstore.Position) error {
 	oldest := int64(0)
 	for {
@@ -50,7 +50,7 @@ func (o *Indexer) AwaitPosition(ctx context.Context, position eventstore.Positio
 	}
 }
 
-// pendingRows is what is to be indexed up to a position.
+// pendingRows is the work left up to a position.
 type pendingRows struct {
 	rows   int // counted up to maxAwaitedRows
 	oldest int64
@@ -66,8 +66,7 @@ func (o *Indexer) countPending(ctx context.Context, position eventstore.Position
 	return q, err
 }
 
-// progressSignal returns a channel that is closed when this instance next indexes rows, and how often to look all the
-// same.
+// progressSignal returns a channel that is closed when this instance next indexes rows, and how often to poll as well.
 func (o *Indexer) progressSignal() (progressed <-chan struct{}, poll time.Duration) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -85,15 +84,15 @@ func (o *Indexer) signalProgress() {
 	o.progressed = make(chan struct{})
 }
 
-// isStalled reports whether the index is known to stand still: this instance cannot write it, or somebody has waited in
-// vain for the same oldest row. One caller that waits until its context ends is enough; the others fail at once.
+// isStalled reports whether the index is known to be stuck: this instance cannot write it, or a caller has waited in vain for
+// the same oldest row. One caller that waits until its context ends is enough; the others fail at once.
 func (o *Indexer) isStalled(oldest int64) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.reason != "" || o.stalledPosition == oldest
 }
 
-// recordStall notes the oldest row that somebody waited for in vain; 0 is none.
+// recordStall notes the oldest row that a caller waited for in vain; 0 clears it.
 func (o *Indexer) recordStall(oldest int64) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -117,7 +116,7 @@ func (o *Indexer) Backlog(ctx context.Context) (s Backlog, err error) {
 	return s, err
 }
 
-// Ready returns nil if the index gets all changes; otherwise it says what is in the way.
+// Ready returns nil if the index gets all changes; otherwise it describes the obstacle.
 func (o *Indexer) Ready(ctx context.Context) error {
 	s, err := o.Backlog(ctx)
 	switch {

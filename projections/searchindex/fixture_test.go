@@ -98,7 +98,7 @@ func (m *memoryIndex) SaveProgress(_ context.Context, b searchindex.Batch) error
 	return nil
 }
 
-// modify changes the index behind the back of the indexer.
+// modify changes the index behind the indexer's back.
 func (m *memoryIndex) modify(f func()) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -188,7 +188,7 @@ func (w *fixture) await(reached func() (string, bool)) {
 	}
 }
 
-// awaitSaves waits until progress was saved so often.
+// awaitSaves waits until progress was saved that many times.
 func (w *fixture) awaitSaves(times int) {
 	w.t.Helper()
 	w.await(func() (string, bool) {

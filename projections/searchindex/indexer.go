@@ -1,18 +1,18 @@
-// Package searchindex keeps a search engine outside in step with the read model of locations, from the outbox rows that
-// the model writes in the transaction of each change. Its one constraint: one instance at a time writes to the index. An
-// outbox row is deleted only after the index has taken the site, and only if it did not change meanwhile; so no change
-// is missed, and some are indexed twice.
+// Package searchindex keeps an external search engine in step with the read model of sites, from the outbox rows that the
+// model writes in the transaction of each change. Only one instance at a time writes to the index. An outbox row is deleted
+// only after the index has taken the site, and only if the row did not change meanwhile; so no change is missed, and some are
+// indexed twice.
 //
 //	site, outbox ──> dueRows ──> buildBatch: sites as they are now ──> Index.ApplyBatch ──> deleteApplied
 //	                    ^                                                  │ refused: halves, down to one row
 //	                    └────────────── setRowAside <──────────────────────┘
 //	outbox empty ──> Index.SaveProgress
 //
-// Indexer.Run is the owner task of the read model. Each session opens the index, puts into the outbox what the index
-// lacks (openIndex), and drains the outbox. Writers call Indexer.AwaitPosition before they answer.
+// Indexer.Run is the owner task of the read model. Each session opens the index, puts into the outbox what the index lacks
+// (openIndex), and drains the outbox. Writers call Indexer.AwaitPosition before they answer.
 //
-// Run doubles its pauses itself: Retry of cenkalti/backoff starts over with short pauses only after a success, and a
-// session ends only by failing.
+// Run doubles its pauses itself: Retry of cenkalti/backoff returns to short pauses only after a success, and a session ends
+// only by failing.
 package searchindex
 
 import (
@@ -28,30 +28,30 @@ import (
 	"lieudit/schemas/table"
 )
 
-// Batch is what an index takes at once.
+// Batch is one write to an index.
 type Batch struct {
-	Generation string       // that the sites are from; sites of others are deleted in the end
-	Position   int64        // up to which the index holds all changes with this batch
+	Generation string       // Generation string       // that the sites are from; sites of others are deleted at the end
+	Position   int64        // Position   int64        // up to which the index holds all changes with this batch
 	Sites      []table.Site // to add or replace, as they are now
 	Deleted    []string     // keys of sites to delete, and account ids with a slash for all sites of an account
 }
 
-// IndexState is what an index itself knows of how far it was filled.
+// IndexState is the progress that an index itself has stored.
 type IndexState struct {
 	Generation string
 	Position   int64
 	Sites      int // of that generation
 }
 
-// Index is a search engine outside. A change is durable and can be found when its method returns. The Indexer calls the
-// methods one after the other, never at once.
+// Index is an external search engine. A change is durable and searchable when its method returns. The Indexer calls the
+// methods one after the other, never concurrently.
 type Index interface {
 	// Open makes the index ready, creates it if it is missing, and returns its state.
 	Open(ctx context.Context) (IndexState, error)
-	// ApplyBatch fails with ErrRefused if something in the batch cannot be taken, and with ErrLost if the index is not the
-	// one that was opened. A batch that failed may have been applied all the same.
+	// ApplyBatch fails with ErrRefused if the index cannot take something in the batch, and with ErrLost if the index is not
+	// the one that was opened. A batch that failed may have been applied all the same.
 	ApplyBatch(ctx context.Context, b Batch) error
-	// SaveProgress saves that the index holds all of a generation up to a position, and deletes what is of other
+	// SaveProgress saves that the index holds all of a generation up to a position, and deletes the sites of other
 	// generations. b has no sites.
 	SaveProgress(ctx context.Context, b Batch) error
 }
@@ -59,7 +59,7 @@ type Index interface {
 var (
 	// ErrRefused: the index cannot take a batch, however often it is tried.
 	ErrRefused = errors.New("refused")
-	// ErrLost: the index is gone, or another one is in its place.
+	// ErrLost: the index is gone or was replaced.
 	ErrLost = errors.New("the index is not the one that was filled")
 )
 
@@ -73,10 +73,10 @@ type Indexer struct {
 	isActive        bool          // this instance writes to the index
 	progressed      chan struct{} // closed when this instance next indexes rows
 	reason          string        // why the index cannot be written, "" if it can or if another instance writes it
-	stalledPosition int64         // the oldest position that somebody waited for in vain
+	stalledPosition int64         // stalledPosition int64         // the oldest position that a caller waited for in vain
 }
 
-// New returns an indexer of the locations in a registry. Nothing happens before Run. log gets one line when the index cannot be
+// New returns an indexer of the sites in a registry. It does nothing before Run. log gets one line when the index cannot be
 // written and one when it can again.
 func New(index Index, registry *sqldb.Registry, log *slog.Logger) *Indexer {
 	return &Indexer{index: index, registry: registry, log: log, progressed: make(chan struct{})}
@@ -106,20 +106,20 @@ func (o *Indexer) Run(ctx context.Context, owned projector.OwnedGeneration) {
 	}
 }
 
-// setActive notes whether this instance writes to the index. If it does not, another instance does, or none.
+// setActive notes whether this instance writes to the index. If it does not, another one does, or none.
 func (o *Indexer) setActive(isActive bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.isActive, o.reason = isActive, ""
 }
 
-// generationID names a generation in the index. A generation's name may be used again after a database was made anew, so
-// the time of its creation is part of it.
+// generationID names a generation in the index. A generation's name may recur after a database was rebuilt, so the time of
+// its creation is part of it.
 func generationID(g sqldb.Generation) string {
 	return g.Name + "@" + g.Created.Time().Format("20060102T150405.000000")
 }
 
-// recordFailure notes why the index cannot be written, and logs it once an incident.
+// recordFailure notes why the index cannot be written, and logs it once per incident.
 func (o *Indexer) recordFailure(ctx context.Context, err error) {
 	if err == nil || ctx.Err() != nil {
 		return
@@ -153,9 +153,9 @@ type session struct {
 	*Indexer
 	owned      projector.OwnedGeneration
 	generation string
-	appliedTo  int64            // the index holds all changes up to this position, but for those still in the outbox
+	appliedTo  int64            // appliedTo  int64            // the index holds all changes up to this position, except those still in the outbox
 	savedTo    int64            // the position that was saved last
-	savedAt    time.Time        // when that was
+	savedAt    time.Time        // savedAt    time.Time        // when it was saved
 	refused    map[string]retry // by key: rows that the index refused
 }
 
@@ -165,8 +165,8 @@ const (
 	saveInterval     = 5 * time.Second
 )
 
-// runSession drains the outbox until ctx ends or something fails. The channel of changes is taken before the outbox is read, so
-// that a change in between ends the wait.
+// runSession drains the outbox until ctx ends or something fails. It takes the channel of changes before it reads the outbox,
+// so that a change in between ends the wait.
 func (d *session) runSession(ctx context.Context) error {
 	if err := d.awaitCheckpoint(ctx); err != nil {
 		return err
@@ -192,7 +192,7 @@ func (d *session) runSession(ctx context.Context) error {
 	return err
 }
 
-// awaitCheckpoint returns once the generation holds something of a log: the index is named after the log.
+// awaitCheckpoint returns once the generation holds an event of a log: the index is named after the log.
 func (d *session) awaitCheckpoint(ctx context.Context) error {
 	for {
 		changed, log := d.owned.Changed(), ""
@@ -206,8 +206,8 @@ func (d *session) awaitCheckpoint(ctx context.Context) error {
 }
 
 // saveProgress saves in the index how far it is, at once if the index is not complete yet, otherwise every few seconds.
-// Changes after the saved position are indexed again at the next start. With nothing to save it writes an empty batch,
-// which shows whether the index is still there.
+// Changes after the saved position are indexed again at the next start. With nothing to save it writes an empty batch, which
+// shows whether the index still exists.
 func (d *session) saveProgress(ctx context.Context, isComplete bool) error {
 	if isComplete && time.Since(d.savedAt) < saveInterval {
 		return nil
@@ -232,9 +232,9 @@ func (d *session) awaitChange(ctx context.Context, changed <-chan struct{}) {
 	}
 }
 
-// openIndex opens the index and puts into the outbox what the index lacks: all sites, if another generation filled it or
-// it holds a number of sites that cannot be, and else the sites that changed after its saved position. isComplete says
-// that the index holds nothing of other generations.
+// openIndex opens the index and puts into the outbox what the index lacks: all sites, if another generation filled it or its
+// number of sites is impossible, and otherwise the sites that changed after its saved position. isComplete means that the
+// index holds nothing of other generations.
 func (d *session) openIndex(ctx context.Context) (isComplete bool, err error) {
 	state, err := d.index.Open(ctx)
 	if err != nil {
@@ -252,7 +252,7 @@ func (d *session) openIndex(ctx context.Context) (isComplete bool, err error) {
 	return false, d.enqueueSites(ctx, 0)
 }
 
-// indexMatches reports whether the index can hold n sites: at least those without an outbox row, at most all that may
+// indexMatches reports whether the index can hold that many sites: at least those without an outbox row, at most all that may
 // have been indexed.
 func (d *session) indexMatches(ctx context.Context, sites int) (bool, error) {
 	var pending, stored, settled int
@@ -279,7 +279,7 @@ func (d *session) enqueueSites(ctx context.Context, after int64) error {
 	}
 }
 
-// dueRows are the next rows to index: the oldest; and if there are none, those set aside whose retry is due.
+// dueRows are the next rows to index: the oldest, or, if there are none, those set aside whose retry is due.
 func (d *session) dueRows(ctx context.Context) ([]table.OutboxEntry, error) {
 	rows, err := sqldb.Select(ctx, d.owned.DB, table.Outbox, "where position > 0 order by position, id limit ?", maxBatchRows)
 	if err != nil || len(rows) > 0 {
@@ -321,7 +321,7 @@ func (d *session) applyRows(ctx context.Context, rows []table.OutboxEntry) error
 	return d.applyRows(ctx, rows[half:])
 }
 
-// buildBatch makes a batch of the sites of rows as they are now, which may be later than the rows say.
+// buildBatch makes a batch of the sites of rows in their present state, which may be later than that of the rows.
 func (d *session) buildBatch(ctx context.Context, rows []table.OutboxEntry) (Batch, error) {
 	b := Batch{Generation: d.generation, Position: d.appliedTo}
 	keys := make([]string, 0, len(rows))
@@ -345,8 +345,8 @@ func (d *session) buildBatch(ctx context.Context, rows []table.OutboxEntry) (Bat
 	return b, nil
 }
 
-// deleteApplied deletes rows that were indexed, unless their site changed since. A row that is gone already was indexed
-// by another instance too, perhaps first and in a later state: it is put back, to be indexed once more. A row that was set
+// deleteApplied deletes rows that were indexed, unless their site changed since. If a row is already gone, another instance
+// indexed it too, perhaps earlier and in a later state: the row is put back, to be indexed once more. A row that was set
 // aside is put back with its position made positive again.
 func (d *session) deleteApplied(ctx context.Context, rows []table.OutboxEntry) error {
 	keys := make([]string, len(rows))
@@ -380,8 +380,8 @@ func (d *session) deleteApplied(ctx context.Context, rows []table.OutboxEntry) e
 	})
 }
 
-// deleteRows deletes rows whose position is still the one given: a row that was changed since it was read stays, to be
-// indexed again. After the row of a whole account, the sites that the account has again are put into the outbox.
+// deleteRows deletes rows that still have the given position: a row that changed since it was read stays, to be indexed
+// again. After the row of a whole account, the sites that the account has again are put into the outbox.
 func deleteRows(ctx context.Context, tx *sqldb.Tx, rows []table.OutboxEntry) error {
 	for n := 0; len(rows) > 0; rows = rows[n:] {
 		n = min(len(rows), 200)
@@ -404,7 +404,7 @@ func deleteRows(ctx context.Context, tx *sqldb.Tx, rows []table.OutboxEntry) err
 	return nil
 }
 
-// retry is how often the index refused a row, and when it is tried again.
+// retry is how often the index refused a row, and when to retry it.
 type retry struct {
 	attempts int       // in this session
 	next     time.Time // not before
@@ -416,7 +416,7 @@ const (
 )
 
 // setRowAside keeps a refused row out of the way of the others: its position is negative until the site changes. It is
-// tried again after minRefusedBackoff, and then after twice as long each time, up to maxRefusedBackoff.
+// retried after minRefusedBackoff, and then after twice as long each time, up to maxRefusedBackoff.
 func (d *session) setRowAside(ctx context.Context, row table.OutboxEntry, cause error) error {
 	t := d.refused[row.ID]
 	if row.Position > 0 {

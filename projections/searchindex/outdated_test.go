@@ -11,8 +11,8 @@ import (
 	"lieudit/schemas/table"
 )
 
-// TestRowThatChangedSinceItWasReadIsNotDeleted: on Postgres another transaction may change a row between its being read and
-// its being deleted.
+// TestRowThatChangedSinceItWasReadIsNotDeleted: on Postgres another transaction may change a row after it is read and before
+// it is deleted.
 func TestRowThatChangedSinceItWasReadIsNotDeleted(t *testing.T) {
 	t.Parallel()
 	sqldbtest.EachDatabase(t, func(t *testing.T, address string) {

@@ -20,8 +20,8 @@ const (
 	perAppend  = 20
 )
 
-// BenchmarkProjection fills usage from a journal of ticks that is there already: of one account, and of a thousand. A
-// tick counts requests with two keys.
+// BenchmarkProjection fills usage from an existing journal of ticks: of one account, and of a thousand. A tick counts
+// requests with two keys.
 func BenchmarkProjection(b *testing.B) {
 	for _, streams := range []int{1, 1000} {
 		log := projectortest.OpenJournal(b)
@@ -33,13 +33,13 @@ func BenchmarkProjection(b *testing.B) {
 		})
 	}
 	b.Run("rows alone", func(b *testing.B) {
-		projectortest.RunOnDatabases(b, func(b *testing.B, newDatabase func(*testing.B) string) { // one line a tick
+		projectortest.RunOnDatabases(b, func(b *testing.B, newDatabase func(*testing.B) string) { // projectortest.RunOnDatabases(b, func(b *testing.B, newDatabase func(*testing.B) string) { // one line per tick
 			projectortest.BenchmarkInserts(b, newDatabase, table.UsageLines, projectortest.InsertBatches(benchTicks, usage.Model.BatchSize, benchLine))
 		})
 	})
 }
 
-// appendTicks appends the ticks of many streams, mixed as instances would.
+// appendTicks appends the ticks of many streams, interleaved as instances would.
 func appendTicks(b *testing.B, log eventstore.Store, streams int) eventstore.Position {
 	codec := eventstore.NewCodec(&projectortest.Vault{})
 	first := plan.Date{Year: 2025, Month: 11, Day: 21}

@@ -14,8 +14,8 @@ var (
 	days  = []plan.Date{first, {Year: 2025, Month: 11, Day: 22}, {Year: 2026, Month: 12, Day: 20}}
 )
 
-// eventGenerator makes random events of one contract's stream: ticks that count and ticks that do not, repeated and out
-// of order, among whatever else may happen to a period.
+// eventGenerator makes random events of one contract's stream: ticks that count and ticks that do not, repeated and out of
+// order, among whatever else may happen to a period.
 type eventGenerator struct {
 	*rand.Rand
 	contract  string
@@ -32,7 +32,7 @@ func (l *eventGenerator) nextEvent() event.Event {
 	case n < 3:
 		return event.UsageOpened{Contract: l.contract, First: first, Next: next, Cap: 200 + l.Int64N(200), AsOfPosition: l.asOf}
 	case n < 8:
-		l.asOf += l.Int64N(3) - 1 // now and then an older thing
+		l.asOf += l.Int64N(3) - 1 // l.asOf += l.Int64N(3) - 1 // sometimes an older one
 		return event.UsageCapSet{Account: l.randomAccount(), Cap: l.Int64N(300), AsOfPosition: l.asOf}
 	case n < 9:
 		return event.UsageKeyRevoked{Account: l.contract, Key: l.randomKey()}

@@ -1,9 +1,9 @@
-// Package usage fills the tables of counted requests from the usage log. Its one constraint: whether an event counts is
-// decided by schemas/usagefold alone.
+// Package usage fills the tables of counted requests from the usage log. Only schemas/usagefold decides whether an event
+// counts.
 //
 // For each batch restorePeriod reads the state of a stream's period (usagefold.PeriodState) from its row. foldEvent applies
-// each event to that state and collects what counts. savePeriod writes the state next to the lines that the batch adds.
-// So lines, state and checkpoint are always of the same position.
+// each event to that state and collects what counts. savePeriod writes the state along with the lines that the batch adds. So
+// lines, state and checkpoint always belong to the same position.
 package usage
 
 import (
@@ -38,12 +38,12 @@ var Model = projector.Model{
 	},
 	DropRows:    dropRows,
 	BatchSize:   4000,
-	MinInterval: 200 * time.Millisecond, // ticks of one account share a row, which costs more than they do
+	MinInterval: 200 * time.Millisecond, // MinInterval: 200 * time.Millisecond, // ticks of one account share a row, which costs more than they do
 }
 
 const usageCategory = "usage"
 
-// dropRows deletes a contract's period. When its keys were last used stays, for that only ever rises. The owner is a slash
+// dropRows deletes a contract's period. The time of its keys' last use stays, since it only ever rises. The owner is a slash
 // and the stream's name (table.StreamOwner): no account owns a usage stream.
 func dropRows(b *projector.Changeset, owner string, _ eventstore.Position) {
 	stream := strings.TrimPrefix(owner, "/")
@@ -79,7 +79,7 @@ func restorePeriod(row *table.UsagePeriod) (*period, error) {
 		return nil, fmt.Errorf("state of the period: %w", err)
 	}
 	p.state = usagefold.RestorePeriod(snapshot)
-	if row.Closed != 0 { // a snapshot does not say so
+	if row.Closed != 0 { // if row.Closed != 0 { // a snapshot does not hold it
 		p.state.Apply(event.UsageClosed{}, row.Closed.Time())
 	}
 	return p, nil
@@ -113,8 +113,8 @@ func (p *period) recordKeyUses(counts []event.UsageCount, at table.Instant) {
 	}
 }
 
-// savePeriod puts the rows of a period after a batch. A stream that was never opened gets none. Lines and key uses are
-// merged into the rows that are there: requests are added, and the last use only rises.
+// savePeriod puts the rows of a period after a batch. A stream that was never opened gets no rows. Lines and key uses are
+// merged into the existing rows: requests are added, and the last use only rises.
 func savePeriod(b *projector.Changeset, _ string, p *period) error {
 	if p.row.Stream == "" {
 		return nil

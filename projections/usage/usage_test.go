@@ -27,7 +27,7 @@ func TestEveryEventOfItsCategoriesHasAHandler(t *testing.T) {
 	}
 }
 
-// TestRowsAreWhatTheFoldOfTheLogGives: whatever is in the streams, in whatever batches it is read, and however often the
+// TestRowsAreWhatTheFoldOfTheLogGives: whatever the streams hold, however they are split into batches, and however often the
 // filling is interrupted, the rows are those of a fold event by event.
 func TestRowsAreWhatTheFoldOfTheLogGives(t *testing.T) {
 	t.Parallel()
@@ -148,7 +148,7 @@ func checkRows(t *testing.T, s *projectortest.Fixture, want map[string]*foldedSt
 	diff(t, "uses", uses, gotUses)
 }
 
-// sortedLines returns the lines that count anything, in one order.
+// sortedLines returns, in a fixed order, the lines that count anything.
 func sortedLines(lines []table.UsageLine) []table.UsageLine {
 	lines = slices.DeleteFunc(lines, func(l table.UsageLine) bool { return l.Requests == 0 })
 	slices.SortFunc(lines, func(a, b table.UsageLine) int { return strings.Compare(fmt.Sprint(a), fmt.Sprint(b)) })
@@ -162,8 +162,8 @@ func diff(t *testing.T, what string, want, got any) {
 	}
 }
 
-// TestDuplicateAppendIsCountedOnce: what is appended with Any may land again on a log that has forgotten its ids. The
-// rows are those of a log on which it did not.
+// TestDuplicateAppendIsCountedOnce: events appended with Any may be added again on a log that has forgotten their ids. The
+// rows are those of a log on which that did not happen.
 func TestDuplicateAppendIsCountedOnce(t *testing.T) {
 	t.Parallel()
 	seed := uint64(time.Now().UnixNano())
@@ -192,12 +192,12 @@ func TestDuplicateAppendIsCountedOnce(t *testing.T) {
 	}
 }
 
-// nonZeroLines returns the lines that count anything. Whether a line of zero is there depends on the batches.
+// nonZeroLines returns the lines that count anything. Whether a line of zero exists depends on the batches.
 func nonZeroLines(s *projectortest.Fixture) []table.UsageLine {
 	return slices.DeleteFunc(projectortest.Rows(s, table.UsageModel, table.UsageLines), func(l table.UsageLine) bool { return l.Requests == 0 })
 }
 
-// isAppendedWithAny reports whether an event is appended whatever its stream holds. The others have an expected revision.
+// isAppendedWithAny reports whether an event is appended with Any. The others have an expected revision.
 func isAppendedWithAny(e event.Event) bool {
 	switch e.(type) {
 	case event.UsageOpened, event.UsageClosed, event.UsageAdjusted:

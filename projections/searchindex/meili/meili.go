@@ -1,11 +1,11 @@
-// Package meili fills the index of sites on a Meilisearch server. It is a searchindex.Index: an Indexer calls Open once
-// and learns how far the index was filled, then ApplyBatch for the sites that changed and SaveProgress now and then.
+// Package meili fills the index of sites on a Meilisearch server. It is a searchindex.Index: an Indexer calls Open once and
+// learns how far the index was filled, then ApplyBatch for the sites that changed and occasionally SaveProgress.
 //
-// Its one constraint: it returns only when the server has finished the task, as what was applied must be found. The
-// server runs tasks in the order in which it was given them.
+// Its methods return only when the server has finished the task, since applied changes must be searchable. The server runs
+// tasks in the order in which it received them.
 //
-// What a document holds is schemas/siteindex's to say; its words are encoded by the side that searches them, so the
-// function that makes documents is handed in.
+// schemas/siteindex defines a document; its words are encoded by the side that searches them, so the function that makes
+// documents is passed in.
 package meili
 
 import (
@@ -26,7 +26,7 @@ import (
 	"lieudit/schemas/table"
 )
 
-// NewDocument makes the document of a row that is from a generation.
+// NewDocument makes the document of a generation's row.
 type NewDocument func(generation string, row table.Site) (siteindex.Document, error)
 
 // Index is the index of sites on a server, to be filled. It is safe for concurrent use.
@@ -37,7 +37,7 @@ type Index struct {
 	identity    identity
 }
 
-// New is the index on a server, of the sites whose rows are in a registry's read model. Nothing is asked before Open.
+// New is the index on a server, of the sites whose rows are in a registry's read model. It sends no request before Open.
 func New(s meiliclient.Server, registry *sqldb.Registry, newDocument NewDocument) *Index {
 	return &Index{server: s.Client(), registry: registry, newDocument: newDocument, identity: identity{name: s.Index}}
 }
@@ -46,7 +46,7 @@ func New(s meiliclient.Server, registry *sqldb.Registry, newDocument NewDocument
 type identity struct {
 	mu         sync.Mutex
 	name       string    // "" until the log is known
-	createdAt  time.Time // tells the index from another one that was created in its place
+	createdAt  time.Time // createdAt  time.Time // distinguishes the index from one that replaced it
 	generation string    // of its checkpoint, "" while it has none
 }
 
@@ -62,7 +62,7 @@ func (i *identity) setState(createdAt time.Time, generation string) {
 	i.createdAt, i.generation = createdAt, generation
 }
 
-// resolveName is the name that is known. Where none is, it is name from now on. With "" it only reads.
+// resolveName returns the known name. If there is none yet, name becomes the known one. With "" it only reads.
 func (i *identity) resolveName(name string) string {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -70,9 +70,8 @@ func (i *identity) resolveName(name string) string {
 	return i.name
 }
 
-// Open makes sure that the index is there with its settings, and says how far it was filled. An index without a
-// checkpoint, such as a new one, was filled by no generation. It fails while the log is empty, since the index is named
-// after the log.
+// Open makes sure that the index exists with its settings, and returns how far it was filled. An index without a checkpoint,
+// such as a new one, was filled by no generation. It fails while the log is empty, since the index is named after the log.
 func (x *Index) Open(ctx context.Context) (searchindex.IndexState, error) {
 	if err := x.loadName(ctx); err != nil {
 		return searchindex.IndexState{}, err
@@ -97,8 +96,8 @@ func (x *Index) Open(ctx context.Context) (searchindex.IndexState, error) {
 	return state, err
 }
 
-// loadName finds the index's name out: that of the log which the serving generation is of. A name that is known, or that
-// the configuration gives, stays.
+// loadName finds the index's name: that of the log of the serving generation. A name that is already known, or configured,
+// stays.
 func (x *Index) loadName(ctx context.Context) error {
 	if x.identity.resolveName("") != "" {
 		return nil
@@ -126,8 +125,8 @@ func (x *Index) creationTime(ctx context.Context) (time.Time, error) {
 	return info.CreatedAt, nil
 }
 
-// readState reads the checkpoint, and counts the sites of its generation. Without a checkpoint it is the zero state: the
-// sites that the index holds do not matter then.
+// readState reads the checkpoint, and counts the sites of its generation. Without a checkpoint it returns the zero state: the
+// sites in the index do not matter then.
 func (x *Index) readState(ctx context.Context) (searchindex.IndexState, error) {
 	var documents meilisearch.DocumentsResult
 	err := x.handle().GetDocuments(ctx, &meilisearch.DocumentsQuery{Filter: siteindex.CheckpointFilter, Limit: 1}, &documents)
@@ -140,13 +139,13 @@ func (x *Index) readState(ctx context.Context) (searchindex.IndexState, error) {
 	}
 	filter := siteindex.GenerationFilter("=", checkpoint.Generation)
 	err = x.handle().GetDocuments(ctx, &meilisearch.DocumentsQuery{Filter: filter, Limit: 1, Fields: siteindex.DisplayedAttributes[:1]}, &documents)
-	sites := int(documents.Total) - 1 // the checkpoint is of the generation too
+	sites := int(documents.Total) - 1 // sites := int(documents.Total) - 1 // the checkpoint belongs to the generation too
 	return searchindex.IndexState{Generation: checkpoint.Generation, Position: checkpoint.Position, Sites: sites}, meiliclient.WrapError("count", err)
 }
 
-// ApplyBatch makes the sites of a batch searchable as they are now, and those that were deleted not. It fails with
-// searchindex.ErrRefused and searchindex.ErrLost; a batch that failed may have been applied all the same. It checks at the
-// end, for an empty batch too, that the index is the one that was opened.
+// ApplyBatch makes the sites of a batch searchable in their present state, and removes the deleted ones. It fails with
+// searchindex.ErrRefused and searchindex.ErrLost; a batch that failed may have been applied all the same. At the end, even
+// for an empty batch, it checks that the index is the one that was opened.
 func (x *Index) ApplyBatch(ctx context.Context, b searchindex.Batch) error {
 	createdAt, _ := x.identity.state()
 	documents, err := x.newDocuments(b)
@@ -167,7 +166,7 @@ func (x *Index) ApplyBatch(ctx context.Context, b searchindex.Batch) error {
 	return x.checkSameIndex(ctx, createdAt)
 }
 
-// newDocuments fails with searchindex.ErrRefused where a row has no document: it will have none next time either.
+// newDocuments fails with searchindex.ErrRefused if a row has no document: it will not have one next time either.
 func (x *Index) newDocuments(b searchindex.Batch) ([]siteindex.Document, error) {
 	documents := make([]siteindex.Document, 0, len(b.Sites))
 	for _, s := range b.Sites {
@@ -180,7 +179,7 @@ func (x *Index) newDocuments(b searchindex.Batch) ([]siteindex.Document, error) 
 	return documents, nil
 }
 
-// deleteSites deletes sites by their rows' keys, and all sites of an account where the key is the account and a slash.
+// deleteSites deletes sites by their rows' keys, and all sites of an account if the key is the account and a slash.
 func (x *Index) deleteSites(ctx context.Context, deleted []string) error {
 	var ids, accounts []string
 	for _, key := range deleted {
@@ -203,19 +202,19 @@ func (x *Index) deleteSites(ctx context.Context, deleted []string) error {
 	})
 }
 
-// deleteByFilter deletes the documents that a filter holds for. None is not an error.
+// deleteByFilter deletes the documents that match a filter, if there are any.
 func (x *Index) deleteByFilter(ctx context.Context, filter string) error {
 	return x.runTask(ctx, func(index meilisearch.IndexManager) (*meilisearch.TaskInfo, error) {
 		return index.DeleteDocumentsByFilter(ctx, filter, nil)
 	})
 }
 
-// SaveProgress writes the checkpoint. The first checkpoint of a generation also drops what other generations left, and
-// the index answers from then on.
+// SaveProgress writes the checkpoint. The first checkpoint of a generation also drops what other generations left, and from
+// then on the index answers searches.
 func (x *Index) SaveProgress(ctx context.Context, b searchindex.Batch) error {
 	createdAt, generation := x.identity.state()
 	checkpoint := []siteindex.Checkpoint{siteindex.NewCheckpoint(b.Generation, b.Position)}
-	if generation == b.Generation { // then the checkpoint is there: where it is not, the index was lost, and it must not seem complete
+	if generation == b.Generation { // if generation == b.Generation { // then the checkpoint exists: if not, the index was lost, and must not seem complete
 		return x.runTask(ctx, func(index meilisearch.IndexManager) (*meilisearch.TaskInfo, error) {
 			return index.UpdateDocuments(ctx, checkpoint, &meilisearch.DocumentOptions{SkipCreation: true})
 		})
@@ -236,8 +235,8 @@ func (x *Index) SaveProgress(ctx context.Context, b searchindex.Batch) error {
 	return x.checkSameIndex(ctx, createdAt)
 }
 
-// checkSameIndex is nil when the index is the one that was opened. Adding a document to an index that was lost would
-// make it again, without its settings and without what was in it.
+// checkSameIndex is nil if the index is the one that was opened. Adding a document to a lost index would recreate it, without
+// its settings and contents.
 func (x *Index) checkSameIndex(ctx context.Context, createdAt time.Time) error {
 	current, err := x.creationTime(ctx)
 	if meiliclient.ErrorCode(err) == "index_not_found" || err == nil && !current.Equal(createdAt) {

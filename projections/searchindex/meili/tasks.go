@@ -13,11 +13,11 @@ import (
 	"lieudit/schemas/siteindex"
 )
 
-// maxTaskPoll is the longest pause between two questions whether a task has ended.
+// maxTaskPoll is the longest pause between two checks whether a task has ended.
 const maxTaskPoll = 50 * time.Millisecond
 
-// runTask gives the server a task and waits until it has ended. The pause between two questions doubles from 1 ms up to
-// maxTaskPoll. When ctx ends, the task may still be done. Errors are as classifyError makes them.
+// runTask gives the server a task and waits until it has ended. The pause between two checks doubles from 1 ms up to
+// maxTaskPoll. If ctx ends, the task may still be done. Its errors have passed through classifyError.
 func (x *Index) runTask(ctx context.Context, enqueue func(meilisearch.IndexManager) (*meilisearch.TaskInfo, error)) error {
 	queued, err := enqueue(x.handle())
 	if err != nil {
@@ -43,8 +43,8 @@ func (x *Index) runTask(ctx context.Context, enqueue func(meilisearch.IndexManag
 	}
 }
 
-// classifyError says of an error whether it will be the same next time (ErrRefused), or whether the index is lost
-// (ErrLost). Others may pass.
+// classifyError marks an error that will be the same next time (ErrRefused), or that means that the index is lost (ErrLost).
+// Others may pass.
 func classifyError(err error) error {
 	switch code := meiliclient.ErrorCode(err); {
 	case code == "index_not_found":
@@ -56,8 +56,8 @@ func classifyError(err error) error {
 	return err
 }
 
-// applySettings gives the index its settings. An index that has them is left as it is. The client's Settings cannot hold
-// filters of this form, and leave out a facet search that is false, so those two are tasks of their own.
+// applySettings gives the index its settings, if it does not have them yet. The client's Settings cannot hold filters of this
+// form, and omit a facet search that is false, so those two are tasks of their own.
 func (x *Index) applySettings(ctx context.Context) error {
 	rules := filterableAttributes()
 	err := x.runTask(ctx, func(index meilisearch.IndexManager) (*meilisearch.TaskInfo, error) {
@@ -77,8 +77,8 @@ func (x *Index) applySettings(ctx context.Context) error {
 	})
 }
 
-// settings are the settings of the index. The order of the ranking rules is that of search.ByRelevance. The
-// lengths from which typos are allowed are those of search.AllowedTypos.
+// settings are the settings of the index. The order of the ranking rules is that of search.ByRelevance. The word lengths from
+// which typos are allowed are those of search.AllowedTypos.
 func settings() *meilisearch.Settings {
 	prefix := "indexingTime"
 	return &meilisearch.Settings{
@@ -86,13 +86,13 @@ func settings() *meilisearch.Settings {
 		DisplayedAttributes:  siteindex.DisplayedAttributes,
 		SortableAttributes:   siteindex.SortAttributes,
 		RankingRules:         []string{"words", "typo", "exactness", "attributeRank", "sort"},
-		ProximityPrecision:   meilisearch.ByAttribute, // no rule looks at it
+		ProximityPrecision:   meilisearch.ByAttribute, // ProximityPrecision:   meilisearch.ByAttribute, // no rule uses it
 		PrefixSearch:         &prefix,
 		SearchCutoffMs:       siteindex.SearchTimeout.Milliseconds(),
 		Pagination:           &meilisearch.Pagination{MaxTotalHits: siteindex.MaxAccountSites},
 		TypoTolerance: &meilisearch.TypoTolerance{
 			Enabled: true,
-			MinWordSizeForTypos: meilisearch.MinWordSizeForTypos{ // each word bears the account's mark
+			MinWordSizeForTypos: meilisearch.MinWordSizeForTypos{ // MinWordSizeForTypos: meilisearch.MinWordSizeForTypos{ // each word carries the account's mark
 				OneTypo: 4 + siteindex.AccountMarkLetters, TwoTypos: 8 + siteindex.AccountMarkLetters,
 			},
 			DisableOnWords: []string{}, DisableOnAttributes: []string{},
@@ -100,8 +100,8 @@ func settings() *meilisearch.Settings {
 	}
 }
 
-// filterableAttributes are the attributes that filters may name, and with which operators: the first group by equality
-// alone, the second in ranges too. None of them is searched in.
+// filterableAttributes are the attributes that filters may name, and with which operators: the first group only by equality,
+// the second by range too. Searches do not match them.
 func filterableAttributes() []any {
 	return []any{
 		filterRule(true, false, "copie", "compte", "referentiel", "actif", "tags", "marque"),
@@ -109,7 +109,7 @@ func filterableAttributes() []any {
 	}
 }
 
-// filterRule allows filters on attributes, and no search within their values.
+// filterRule allows filters on attributes, but no search within their values.
 func filterRule(equality, comparison bool, attributes ...string) meilisearch.AttributeRule {
 	return meilisearch.AttributeRule{
 		AttributePatterns: attributes,
