@@ -1,15 +1,16 @@
-// Package clock is the wall clock that stamps events and decides the periods of usage. It never follows a jump of the machine's clock,
-// because requests that are counted in a wrong period, and times on the log that are ahead, cannot be corrected later.
+// Package clock is the wall clock that stamps events and decides the periods of usage. It never follows a jump of the
+// machine's clock, because requests counted in a wrong period, and times on the log that are ahead, cannot be corrected
+// later.
 //
 //	Sources.Wall ────┐
 //	Sources.Elapsed ─┼──> Clock.Read ──> the time, and nil or a *DoubtError
 //	Sources.Slept ───┘        ▲
 //	a log's own times ──> Clock.BeginComparison, Comparison.End      only if another machine stamps the log
 //
-// The wall clock is compared with elapsed time. Both run at the same rate, except for the small corrections of NTP, which are followed
-// one by one. A difference of more than MaxJump is a jump: until the two agree again, time continues by elapsed time and the clock is in
-// doubt. Time that the machine slept counts as elapsed time. At its start a Clock believes the wall clock, unless it has a file in which
-// an earlier process of the same boot has noted when the machine booted.
+// The wall clock is compared with elapsed time. Both run at the same rate, except for the small corrections of NTP, which are
+// followed one by one. A difference of more than MaxJump is a jump: until the two agree again, time continues by elapsed time
+// and the clock is in doubt. Time that the machine slept counts as elapsed time. At its start a Clock believes the wall
+// clock, unless it has a file in which an earlier process of the same boot recorded when the machine booted.
 package clock
 
 import (
@@ -21,16 +22,16 @@ import (
 	"time"
 )
 
-// MaxJump is how far the wall clock may be from the time that elapsed time, or the log's own times, lead to.
+// MaxJump is how far the wall clock may be from the time expected by elapsed time or by the log's own times.
 const MaxJump = 5 * time.Minute
 
 // followStep is the smallest correction of the wall clock that a Clock follows. Smaller ones add up until they reach it.
 const followStep = time.Second
 
-// Sources are the clocks that a Clock reads. They are called by many goroutines.
+// Sources are the clocks that a Clock reads. Many goroutines call them.
 type Sources struct {
 	Wall func() time.Time // nil: time.Now
-	// Elapsed is the time since a fixed instant. It may stand still while the machine sleeps if Slept returns for how long. Nil: the
+	// Elapsed is the time since a fixed instant. It may stop while the machine sleeps if Slept returns for how long. Nil: the
 	// monotonic clock, and Slept and Boot of this machine.
 	Elapsed func() time.Duration
 	Slept   func() time.Duration                  // how long the machine has slept so far; nil: Elapsed includes that
@@ -78,7 +79,7 @@ type Options struct {
 	Accept bool
 	// File stores when the machine booted, by this clock, so that a restart does not end a doubt. "": nothing is stored.
 	File string
-	Log  *slog.Logger // gets one line when a doubt begins and one when it ends; nil: slog.Default()
+	Log  *slog.Logger // Log  *slog.Logger // gets one line when a doubt begins and one when it ends; nil: slog.Default()
 }
 
 // Clock is a wall clock that does not jump. It is safe for concurrent use.
@@ -166,7 +167,7 @@ func (c *Clock) Read() (time.Time, error) {
 	return c.checkWall()
 }
 
-// DoubtError is the error of a wall clock that is not believed.
+// DoubtError: the wall clock is not believed.
 type DoubtError struct {
 	Wall     time.Time // the time of the wall clock
 	Expected time.Time // the time that it should have
@@ -184,12 +185,12 @@ func (e *DoubtError) Error() string {
 
 func formatTime(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 
-// checkWall compares the wall clock with elapsed time. It follows a small correction, begins a doubt after a jump, and ends the doubt once
-// the two agree. c.mu is held.
+// checkWall compares the wall clock with elapsed time. It follows a small correction, begins a doubt after a jump, and ends
+// the doubt once the two agree. The caller holds c.mu.
 func (c *Clock) checkWall() (time.Time, error) {
 	wall, elapsed := c.readTogether()
 	slept := c.slept()
-	if (slept - c.sleptBefore).Abs() < followStep { // not sleep: the machine's clocks are read one after the other
+	if (slept - c.sleptBefore).Abs() < followStep { // if (slept - c.sleptBefore).Abs() < followStep { // not sleep: the machine's clocks are read one after the other
 		slept = c.sleptBefore
 	}
 	offset := c.offset.Load() + int64(slept-c.sleptBefore)
@@ -223,7 +224,7 @@ func (c *Clock) readTogether() (time.Time, time.Duration) {
 	}
 }
 
-// setOffset sets how far the wall clock is expected to be ahead of elapsed time from now on. c.mu is held.
+// setOffset sets how far the wall clock is expected to be ahead of elapsed time from now on. The caller holds c.mu.
 func (c *Clock) setOffset(offset int64, slept time.Duration) {
 	hasChanged := offset != c.offset.Load()
 	c.offset.Store(offset)

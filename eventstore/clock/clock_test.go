@@ -14,7 +14,7 @@ import (
 	"lieudit/eventstore/clock"
 )
 
-// machine is a machine whose clocks are set by hand.
+// machine is a machine whose clocks are set manually.
 type machine struct {
 	mu             sync.Mutex
 	wall           time.Time
@@ -42,7 +42,7 @@ func (m *machine) run(d time.Duration) {
 	m.wall, m.elapsed = m.wall.Add(d), m.elapsed+d
 }
 
-// sleep has the machine sleep: only its wall clock runs, and what it says of its sleep.
+// sleep makes the machine sleep: only its wall clock and its count of sleep advance.
 func (m *machine) sleep(d time.Duration) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -56,7 +56,7 @@ func (m *machine) set(d time.Duration) {
 	m.wall = m.wall.Add(d)
 }
 
-// check checks what a clock says: the wall clock's time and by how much that is wrong, or nil.
+// check checks the error of a clock: it has the wall clock's time and by how much that is wrong, or is nil.
 func (m *machine) check(t *testing.T, c *clock.Clock, wantWrong time.Duration) {
 	t.Helper()
 	now, err := c.Read()
@@ -124,11 +124,11 @@ func TestASleepIsNotAJump(t *testing.T) {
 		m.run(time.Second)
 		m.check(t, c, 0)
 	}
-	m.set(time.Hour) // the sleep is not an excuse for what comes after it
+	m.set(time.Hour) // m.set(time.Hour) // the sleep does not excuse what comes after it
 	m.check(t, c, time.Hour)
 }
 
-// The monotonic clock of package time is the elapsed time of a Clock that is given none.
+// A Clock without sources uses the monotonic clock of package time as elapsed time.
 func TestAClockOfThisMachineIsBelieved(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -147,7 +147,7 @@ func TestAClockOfThisMachineIsBelieved(t *testing.T) {
 	})
 }
 
-// Corrections that nobody reads between would be a jump.
+// Corrections that nobody reads in between would look like a jump.
 func TestWatchFollowsCorrectionsOneByOne(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -192,7 +192,7 @@ func TestADoubtIsToldOnceWhenItBeginsAndOnceWhenItEnds(t *testing.T) {
 	}
 }
 
-// A restart in the same boot does not end a doubt, a new boot and an operator's word do.
+// A restart in the same boot does not end a doubt; a new boot and an operator's word do.
 func TestARestartBelievesWhatWasBelievedBefore(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -220,7 +220,7 @@ func TestARestartBelievesWhatWasBelievedBefore(t *testing.T) {
 			m.set(-time.Hour)
 			c.between(m)
 			o.Accept = c.isAccept
-			for range 2 { // and so with the next restart
+			for range 2 { // for range 2 { // and likewise after the next restart
 				m.check(t, clock.New(o), c.wantWrong)
 			}
 		})

@@ -5,13 +5,13 @@ import (
 	"time"
 )
 
-// ErrNotCompared is the error of a clock that must agree with a log's own times and has not been compared with them yet.
+// ErrNotCompared: the clock must agree with a log's own times and has not been compared with them yet.
 var ErrNotCompared = errors.New("this machine's clock was not compared with the times of the event log yet")
 
 // IsCompared reports whether the clock must agree with a log's own times. Then the caller has to compare them regularly.
 func (c *Clock) IsCompared() bool { return c.isCompared }
 
-// Comparison is the appending of an event whose time of recording is the log's time.
+// Comparison compares the clock with the log's time at which an event is recorded.
 type Comparison struct {
 	clock   *Clock
 	wall    time.Time

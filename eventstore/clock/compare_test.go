@@ -37,13 +37,13 @@ func TestAComparedClockIsBelievedOnceItAgreesWithTheLog(t *testing.T) {
 	m.check(t, c, 0)
 	m.set(40 * day)
 	m.check(t, c, 40*day)
-	if err := m.compare(c, 0, time.Second); err != nil { // the log's clock says so, too
+	if err := m.compare(c, 0, time.Second); err != nil { // if err := m.compare(c, 0, time.Second); err != nil { // the log's clock agrees
 		t.Error(err)
 	}
 	m.check(t, c, 0)
 }
 
-// The log is right: time continues by its times, and the clock comes back by itself.
+// The log is right: time continues by its times, and the clock returns to them.
 func TestAClockThatDiffersFromTheLogsIsNotBelieved(t *testing.T) {
 	t.Parallel()
 	for _, wrong := range []time.Duration{6 * time.Minute, 40 * day, -6 * time.Minute, -40 * day} {

@@ -6,13 +6,15 @@ import (
 	"time"
 )
 
-// bootTime is the content of the file: when the machine booted, by a clock that was believed. Sleep counts as time since then.
+// bootTime is the content of the file: when the machine booted, by a clock that was believed. Sleep counts as time since the
+// boot.
 type bootTime struct {
 	Boot     string    `json:"boot"`
 	BootedAt time.Time `json:"booted_at"`
 }
 
-// loadBootTime returns when the machine booted, by the file. ok is false if the file is missing, damaged or of an earlier boot.
+// loadBootTime returns when the machine booted, according to the file. ok is false if the file is missing, damaged or from an
+// earlier boot.
 func (c *Clock) loadBootTime() (bootedAt time.Time, ok bool) {
 	boot, _ := c.boot()
 	if c.file == "" || boot == "" {
@@ -26,7 +28,7 @@ func (c *Clock) loadBootTime() (bootedAt time.Time, ok bool) {
 	return kept.BootedAt, kept.Boot == boot && !kept.BootedAt.IsZero()
 }
 
-// saveBootTime writes the file. If that fails, the next process believes its wall clock, or the file as it was before.
+// saveBootTime writes the file. If that fails, the next process believes its wall clock, or the old file.
 func (c *Clock) saveBootTime() {
 	boot, age := c.boot()
 	if c.file == "" || boot == "" {

@@ -6,7 +6,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// sleptTime is how long the machine has slept since its boot: package time measures elapsed time with a clock that stands still
+// sleptTime is how long the machine has slept since its boot: package time measures elapsed time with a clock that stops
 // meanwhile.
 func sleptTime() time.Duration {
 	return readDifference(unix.CLOCK_MONOTONIC_RAW, unix.CLOCK_UPTIME_RAW)

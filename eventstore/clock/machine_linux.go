@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// sleptTime is how long the machine has slept since its boot: CLOCK_MONOTONIC, which package time measures elapsed time with, stands
-// still meanwhile, and CLOCK_BOOTTIME does not.
+// sleptTime is how long the machine has slept since its boot: CLOCK_MONOTONIC, with which package time measures elapsed time,
+// stops meanwhile, and CLOCK_BOOTTIME does not.
 func sleptTime() time.Duration { return readDifference(unix.CLOCK_BOOTTIME, unix.CLOCK_MONOTONIC) }
 
 // currentBoot returns an id of the last boot of the machine, and how long ago it was.

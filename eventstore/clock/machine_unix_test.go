@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A kernel that lacks a clock says nothing of sleep: time that runs on would look like a sleep that goes back.
+// A kernel that lacks a clock reports no sleep: continuing time would look like a sleep that goes back.
 func TestAClockThatTheKernelLacksMakesNoSleep(t *testing.T) {
 	t.Parallel()
 	const lacking = 1 << 10

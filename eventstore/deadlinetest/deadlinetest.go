@@ -1,8 +1,8 @@
-// Package deadlinetest says how long tests wait before they fail. A test waits for an event, never for a time. The limits
+// Package deadlinetest defines how long tests wait before they fail. A test waits for an event, never for a time. The limits
 // here only turn a hang into a failure, so they are generous, and one variable multiplies all of them on a busy machine.
 // Nothing else in a test may depend on that variable.
 //
-// A test calls Context for work that takes a context, WaitUntil for a condition that becomes true, and Scale where a library
+// A test calls Context for work that takes a context, WaitUntil for a condition that becomes true, and Scale if a library
 // wants a duration.
 package deadlinetest
 
@@ -14,10 +14,10 @@ import (
 	"time"
 )
 
-// FactorVariable is the environment variable with the factor for all limits: a whole number, 1 when it is not set.
+// FactorVariable is the environment variable with the factor for all limits: a whole number, 1 if it is not set.
 const FactorVariable = "LIEUDIT_TEST_TIME_FACTOR"
 
-// DefaultLimit is the limit where a test has no reason for another one.
+// DefaultLimit is the limit for a test that has no reason for another one.
 const DefaultLimit = time.Minute
 
 // pollInterval is how often WaitUntil checks its condition.

@@ -11,14 +11,14 @@ import (
 	"lieudit/eventstore"
 )
 
-// Append implements eventstore.Store. The server recognizes a repeated append by the ids of its events, never by
-// their bytes; with Any it looks among the recent ids that it remembers. A node that does not lead refuses an
-// append without making it, so Append follows the leader and sends it again.
+// Append implements eventstore.Store. The server recognizes a repeated append by the ids of its events, never by their bytes;
+// with Any it searches the recent ids that it remembers. A node that does not lead refuses an append without making it, so
+// Append follows the leader and sends it again.
 func (s *Store) Append(ctx context.Context, stream string, expected eventstore.Revision, events []eventstore.ProposedEvent) (eventstore.AppendResult, error) {
 	if err := validateEvents(events); err != nil {
 		return eventstore.AppendResult{}, err
 	}
-	for redirects := 0; ; redirects++ { // a node that redirects has done nothing, so the append is sent again
+	for redirects := 0; ; redirects++ { // for redirects := 0; ; redirects++ { // a node that redirects has done nothing, so the append is sent again
 		c, err := s.connector.currentConn(ctx)
 		if ctx.Err() != nil {
 			return eventstore.AppendResult{}, fmt.Errorf("%w: %w", eventstore.ErrUnknown, ctx.Err())
@@ -37,11 +37,11 @@ func (s *Store) Append(ctx context.Context, stream string, expected eventstore.R
 	}
 }
 
-// errInvalidAppend is a mistake of the caller: no server could make an append of these events.
+// errInvalidAppend is a mistake of the caller: no server could accept these events.
 var errInvalidAppend = errors.New("not an append")
 
-// validateEvents refuses an append that can never be sent. In a pipeline it would end the call, and with it the
-// appends of other callers.
+// validateEvents refuses an append that could never be sent. In a pipeline it would end the call, and with it the appends of
+// other callers.
 func validateEvents(events []eventstore.ProposedEvent) error {
 	if len(events) == 0 {
 		return fmt.Errorf("%w: no events", errInvalidAppend)
@@ -57,8 +57,8 @@ func validateEvents(events []eventstore.ProposedEvent) error {
 	return nil
 }
 
-// followLeader has the connector follow the leader that err names, and waits for that connection. It reports false
-// when err names none or the connection fails.
+// followLeader makes the connector follow the leader that err names, and waits for that connection. It reports false if err
+// names no leader or the connection fails.
 func (s *Store) followLeader(ctx context.Context, c *conn, err error) bool {
 	leader, redirected := leaderFrom(err)
 	if !redirected {
@@ -69,7 +69,7 @@ func (s *Store) followLeader(ctx context.Context, c *conn, err error) bool {
 	return s.connector.waitForReplacement(ctx, c)
 }
 
-// eventsSize is what events count toward eventstore.MaxAppendBytes.
+// eventsSize is how many bytes events count toward eventstore.MaxAppendBytes.
 func eventsSize(events []eventstore.ProposedEvent) (n int) {
 	for _, e := range events {
 		n += len(e.Type) + len(e.Data) + len(e.Metadata)
@@ -77,8 +77,8 @@ func eventsSize(events []eventstore.ProposedEvent) (n int) {
 	return n
 }
 
-// append makes one append through a pipeline, and reads more where the answer alone does not give the result. Its
-// error may also be a *notLeaderError or the context's own: Store.Append turns them into those of its contract.
+// append makes one append through a pipeline, and reads more if the answer alone does not give the result. Its error may also
+// be a *notLeaderError or the context's own: Store.Append turns them into those of its contract.
 func (c *conn) append(ctx context.Context, stream string, expected eventstore.Revision, events []eventstore.ProposedEvent) (eventstore.AppendResult, error) {
 	p, err := c.acquirePipeline(ctx)
 	if err != nil {
@@ -99,8 +99,8 @@ func (c *conn) append(ctx context.Context, stream string, expected eventstore.Re
 	return eventstore.AppendResult{}, err
 }
 
-// appendResult returns where an append stands. The answer to a repeated append may lack the position, which is then
-// read.
+// appendResult returns the revision and position of an append. The answer to a repeated append may lack the position, which
+// is then read.
 func (c *conn) appendResult(ctx context.Context, stream string, success *streams.BatchAppendResp_Success) (eventstore.AppendResult, error) {
 	result := eventstore.AppendResult{Revision: eventstore.Revision(success.GetCurrentRevision()), Position: eventstore.Position(success.GetPosition().GetCommitPosition())}
 	if success.GetPosition() != nil {
@@ -114,9 +114,9 @@ func (c *conn) appendResult(ctx context.Context, stream string, success *streams
 	return result, nil
 }
 
-// classifyConflict tells the two meanings of a wrong version apart: the stream moved on (a conflict), or the first
-// event is on the stream as part of another append (ErrIDReused). With Any only the second is possible. The very
-// same append sent again is a success, which the server recognizes by itself.
+// classifyConflict distinguishes the two meanings of a wrong version: the stream moved on (a conflict), or the first event is
+// on the stream as part of another append (ErrIDReused). With Any only the second is possible. The very same append sent
+// again is a success, which the server recognizes itself.
 func (c *conn) classifyConflict(ctx context.Context, conflict *eventstore.ConflictError, events []eventstore.ProposedEvent) error {
 	if conflict.Expected == eventstore.Any {
 		return eventstore.ErrIDReused
@@ -128,5 +128,5 @@ func (c *conn) classifyConflict(ctx context.Context, conflict *eventstore.Confli
 	if err == nil && e.ID == events[0].ID {
 		return eventstore.ErrIDReused
 	}
-	return conflict // which is true even when the read failed
+	return conflict // return conflict // which is true even if the read failed
 }

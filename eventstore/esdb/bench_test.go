@@ -54,7 +54,7 @@ func BenchmarkHotStream(b *testing.B) {
 	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "appends/s")
 }
 
-// BenchmarkRead reads a log of 100,000 events from its beginning, as a reader that catches up.
+// BenchmarkRead reads a log of 100,000 events from its beginning, like a reader that catches up.
 func BenchmarkRead(b *testing.B) {
 	const n = 100_000
 	s := dial(b, serveFolder(b, b.TempDir(), "unix:"+filepath.Join(shortTempDir(b), "s")).connectionString)

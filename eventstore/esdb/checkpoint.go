@@ -21,7 +21,7 @@ const (
 	identityType   = "lieudit.log-named.v1"
 )
 
-// Identity implements eventstore.Store. The instance that comes first writes the event; the others read it.
+// Identity implements eventstore.Store. The first instance writes the event; the others read it.
 func (s *Store) Identity(ctx context.Context) (uuid.UUID, error) {
 	c, err := s.connector.currentConn(ctx)
 	if err != nil {
@@ -34,8 +34,7 @@ func (s *Store) Identity(ctx context.Context) (uuid.UUID, error) {
 	return id, nil
 }
 
-// resolveIdentity reads or creates the identity once for each connection: after the next one the server may have
-// another log.
+// resolveIdentity reads or creates the identity once per connection: after a reconnection the server may have another log.
 func (c *conn) resolveIdentity(ctx context.Context) (uuid.UUID, error) {
 	c.identityMu.Lock()
 	id := c.logID
@@ -86,10 +85,10 @@ func (c *conn) checkpointAt(ctx context.Context, log uuid.UUID, p eventstore.Pos
 // errInsideRecord: the server can read the log, but not from that position.
 var errInsideRecord = errors.New("no event begins there")
 
-// readAtCheckpoint reads the event at a position, or the next one. EventStoreDB has no error of its own for a
-// position inside a record: it fails, or is silent for a minute. A server in trouble does the same. The two are
-// told apart by a second read: the position is inside a record if a read from there fails or is silent twice on one
-// connection, and each time a read of the log's end that is sent after it succeeds.
+// readAtCheckpoint reads the event at a position, or the next one. EventStoreDB has no specific error for a position inside a
+// record: it fails, or is silent for a minute. A server in trouble does the same. A second read distinguishes the two: the
+// position is inside a record if a read from there fails or is silent twice on one connection, and each time a read of the
+// log's end that is sent after it succeeds.
 func (c *conn) readAtCheckpoint(ctx context.Context, p eventstore.Position) (eventstore.RecordedEvent, bool, error) {
 	e, found, err := c.readAtCheckpointOnce(ctx, p)
 	if errors.Is(err, errInsideRecord) {
@@ -111,7 +110,7 @@ func (r checkpointRead) isConclusive(ctx context.Context) bool {
 	return r.err == nil || ctx.Err() != nil || status.Code(r.err) == codes.InvalidArgument || redirected
 }
 
-// readAtCheckpointOnce fails with errInsideRecord when the read fails or is silent while the log's end can be read.
+// readAtCheckpointOnce fails with errInsideRecord if the read fails or is silent although the log's end can be read.
 func (c *conn) readAtCheckpointOnce(ctx context.Context, p eventstore.Position) (eventstore.RecordedEvent, bool, error) {
 	callCtx, cancel := context.WithCancel(ctx)
 	answer, ended := make(chan checkpointRead, 1), make(chan struct{})
@@ -143,7 +142,7 @@ func (c *conn) readAtCheckpointOnce(ctx context.Context, p eventstore.Position) 
 	return r.event, r.found, r.err
 }
 
-// awaitRead returns nil when there is no result in time.
+// awaitRead returns nil if there is no result in time.
 func awaitRead(answer <-chan checkpointRead, timeout time.Duration) *checkpointRead {
 	timer := time.NewTimer(timeout)
 	defer timer.Stop()
@@ -160,8 +159,8 @@ func awaitRead(answer <-chan checkpointRead, timeout time.Duration) *checkpointR
 	}
 }
 
-// verifyCheckpoint returns the checkpoint with the log's identity, or a *DivergedError when it is not on this log.
-// The zero checkpoint and one at the beginning of this log are always right.
+// verifyCheckpoint returns the checkpoint with the log's identity, or a *DivergedError if it is not on this log. The zero
+// checkpoint and one at the beginning of this log are always valid.
 func (c *conn) verifyCheckpoint(ctx context.Context, checkpoint eventstore.Checkpoint) (eventstore.Checkpoint, error) {
 	id, err := c.resolveIdentity(ctx)
 	if err != nil {

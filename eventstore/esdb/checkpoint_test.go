@@ -98,7 +98,7 @@ func TestACheckpointInsideARecordHasDivergedHoweverTheServerSaysIt(t *testing.T)
 	}
 }
 
-// failingLog is a log whose scans fail as long as a test wants it.
+// failingLog is a log whose scans fail while a test wants them to.
 type failingLog struct {
 	node.Log
 	failure atomic.Pointer[func(from eventstore.Position, dir eventstore.Direction) error]

@@ -20,8 +20,8 @@ import (
 	"lieudit/eventstore"
 )
 
-// conn is one connection to one node, from the first answer of the node until the connection is lost. It is never
-// repaired. Its calls are safe for concurrent use; only the connector closes it.
+// conn is one connection to one node, from the node's first answer until the connection is lost. It is never repaired. Its
+// calls are safe for concurrent use; only the connector closes it.
 type conn struct {
 	address         string
 	grpcConn        *grpc.ClientConn
@@ -40,8 +40,8 @@ type conn struct {
 	checkpointTimeout time.Duration // see target
 }
 
-// connectToLeader connects to the node that leads: at the address hint if that works, otherwise at the one server or
-// where gossip says. The error wraps a *notLeaderError when a node that was reached names another leader.
+// connectToLeader connects to the node that leads: at the address hint if that works, otherwise at the only server or at the
+// address from gossip. The error wraps a *notLeaderError if a reached node names another leader.
 func (t target) connectToLeader(ctx context.Context, hint string) (*conn, error) {
 	if hint != "" {
 		if c, err := t.dial(ctx, hint); err == nil {
@@ -55,9 +55,9 @@ func (t target) connectToLeader(ctx context.Context, hint string) (*conn, error)
 	return nil, fmt.Errorf("%w: %v", eventstore.ErrUnavailable, err) // %v, because a deadline of connecting is not the caller's
 }
 
-// dialLeader connects to the one server, or asks all seeds at once who leads and takes the first connection that
-// answers as the leader: a silent seed delays nothing. An errgroup does not fit, because the first success ends the
-// search and the other connections have to be closed.
+// dialLeader connects to the only server, or asks all seeds at once who leads and takes the first connection that answers as
+// the leader: a silent seed delays nothing. An errgroup does not fit, because the first success ends the search and the other
+// connections have to be closed.
 func (t target) dialLeader(ctx context.Context) (*conn, error) {
 	if !t.usesGossip {
 		return t.dial(ctx, t.seeds[0])
@@ -68,7 +68,7 @@ func (t target) dialLeader(ctx context.Context) (*conn, error) {
 	for _, seed := range t.seeds {
 		dials.Go(func() { results <- t.dialLeaderNamedBy(ctx, seed) })
 	}
-	// Attempts that are still running are ended, and connections that came second are closed.
+	// End attempts that are still running, and close connections that came second.
 	defer func() {
 		cancel()
 		dials.Wait()
@@ -136,7 +136,7 @@ func (t target) dial(ctx context.Context, address string) (*conn, error) {
 	return nil, fmt.Errorf("connecting to %s: %v", address, err) // %v, because a status of one server is not the caller's
 }
 
-// withoutKind is the cause of an ErrUnavailable, so that a text does not say twice that the log is unavailable.
+// withoutKind is the cause of an ErrUnavailable, so that a text does not repeat that the log is unavailable.
 func withoutKind(err error) error {
 	if all, ok := err.(interface{ Unwrap() []error }); ok && len(all.Unwrap()) == 2 && all.Unwrap()[0] == eventstore.ErrUnavailable {
 		return all.Unwrap()[1]
@@ -144,8 +144,8 @@ func withoutKind(err error) error {
 	return err
 }
 
-// waitUntilReady waits for an answer to a read. It also waits until gRPC reports the transport as ready, which may
-// be a moment later: watchTransport begins from that state.
+// waitUntilReady waits for an answer to a read. It also waits until gRPC reports the transport as ready, which may happen a
+// moment later: watchTransport starts from that state.
 func (c *conn) waitUntilReady(ctx context.Context) error {
 	if _, _, err := c.readLastEvent(ctx); err != nil {
 		return err
@@ -188,8 +188,8 @@ func joinHostPort(host, port string) string {
 	return net.JoinHostPort(host, port)
 }
 
-// watchTransport returns a channel that is closed when the transport is gone. The transport must be ready. close ends
-// the goroutine.
+// watchTransport returns a channel that is closed when the transport is gone. The transport must be ready. close ends the
+// goroutine.
 func (c *conn) watchTransport() <-chan struct{} {
 	lost := make(chan struct{})
 	c.transportWatch.Go(func() {
@@ -208,11 +208,11 @@ func (c *conn) close() {
 	c.transportWatch.Wait()
 }
 
-// maxResponseGap is the longest time between two answers of a server that counts as responsive. It is longer than
-// the interval of probes, so an idle connection stays responsive.
+// maxResponseGap is the longest time between two answers of a server that counts as responsive. It is longer than the
+// interval of probes, so an idle connection stays responsive.
 const maxResponseGap = 900 * time.Millisecond
 
-// recordResponse records that the server has just answered something.
+// recordResponse records that the server has just answered.
 func (c *conn) recordResponse() {
 	now := int64(time.Since(c.epoch))
 	if now-c.lastResponse.Swap(now) > int64(maxResponseGap) {

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// A wall clock cannot be set in a test. What can be seen is whether a time could be compared with one: what is kept counts
-// from the connection's epoch, and what is given out has a monotonic reading, which Round removes.
+// A test cannot set the wall clock. It can see whether a time could be compared with it: stored times count from the
+// connection's epoch, and returned times have a monotonic reading, which Round removes.
 func TestTimesOfAnswersAreNotOfTheWallClock(t *testing.T) {
 	t.Parallel()
 	c := &conn{epoch: time.Now()}

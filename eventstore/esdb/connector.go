@@ -13,7 +13,7 @@ import (
 	"lieudit/eventstore/clock"
 )
 
-// The times and counts of connecting. The comment of each says when it applies.
+// The times and counts of connecting. The comment on each tells when it applies.
 const (
 	maxUnknownState    = 700 * time.Millisecond // of connecting, after which calls fail
 	minBackoff         = 50 * time.Millisecond  // between attempts to connect
@@ -21,13 +21,12 @@ const (
 	stableAfter        = 2 * time.Second        // a connection that is lost sooner is followed by a pause
 	maxUnstableBackoff = 250 * time.Millisecond // short, so that an outage still ends soon
 	refusalLifetime    = 5 * time.Second        // how long Health reports a refused append
-	downAfter          = 3 * time.Second        // without a connection; sooner it is a stall, because a new leader may be elected
+	downAfter          = 3 * time.Second        // downAfter          = 3 * time.Second        // without a connection; before that it is a stall, because a new leader may be elected
 	maxRedirects       = 4                      // redirections to another leader that one call follows
 )
 
-// connector keeps one connection to the node that leads. Its goroutine (run) is the only place where that
-// connection is made, replaced and closed. Calls use the current one (currentConn) and
-// report errors that may be its end (requestProbe, setLeaderHint).
+// connector keeps one connection to the node that leads. Only its goroutine (run) makes, replaces and closes that connection.
+// Calls use the current one (currentConn) and report errors that may be its end (requestProbe, setLeaderHint).
 //
 // conn and connErr together are the state of the connection:
 //
@@ -47,11 +46,11 @@ type connector struct {
 	conn          *conn
 	connErr       error
 	changed       chan struct{} // closed and replaced when conn or connErr changes
-	lostAt        time.Time     // when the last connection was lost; zero: there was none yet
+	lostAt        time.Time     // lostAt        time.Time     // when the last connection was lost; zero: there was none yet
 	leaderHint    string        // address at which a node says the leader is
 	lastRefusedAt time.Time     // when the server last refused an append
 	refusedSince  time.Time     // when the present series of refusals began
-	appendErr     error         // the last refusal; nil: the last append was made
+	appendErr     error         // appendErr     error         // the last refusal; nil: the last append succeeded
 	probeErr      error         // of the last probe
 }
 
@@ -69,8 +68,8 @@ func (cr *connector) close() {
 	<-cr.done
 }
 
-// keepConnected connects, watches the connection and connects again, until close. The first connection that is lost soon after
-// it was made is replaced at once; pauses begin with the second in a row.
+// keepConnected connects, watches the connection and reconnects, until close. It replaces the first connection that is soon
+// lost at once; pauses begin with the second in a row.
 func (cr *connector) keepConnected() {
 	defer close(cr.done)
 	unstable := newBackoff(minBackoff, maxUnstableBackoff)
@@ -99,8 +98,8 @@ func (cr *connector) keepConnected() {
 	cr.setConn(nil, eventstore.ErrClosed)
 }
 
-// pauseAfterLoss waits after a connection that was lost soon after it was made, so that a server in trouble is not
-// flooded with new ones. Calls fail meanwhile.
+// pauseAfterLoss waits after a connection that was soon lost, so that a server in trouble is not flooded with new ones. Calls
+// fail meanwhile.
 func (cr *connector) pauseAfterLoss(pause time.Duration, cause error) {
 	if pause > 0 {
 		cr.setConn(nil, cause)
@@ -109,8 +108,7 @@ func (cr *connector) pauseAfterLoss(pause time.Duration, cause error) {
 	}
 }
 
-// connectWithRetry tries until it has a connection. It returns nil after close. Only the first failure of an outage
-// is logged.
+// connectWithRetry tries until it has a connection. It returns nil after close. It logs only the first failure of an outage.
 func (cr *connector) connectWithRetry() *conn {
 	pauses := newBackoff(minBackoff, maxBackoff)
 	for attempt := 1; ; attempt++ {
@@ -129,9 +127,8 @@ func (cr *connector) connectWithRetry() *conn {
 	}
 }
 
-// connectOnce tries once, following the nodes that name another leader. It uses up the leader hint: when the node at
-// that address does not answer, the next attempt begins with the seeds. When it takes longer than maxUnknownState,
-// calls that wait for the result fail.
+// connectOnce tries once, following the nodes that name another leader. It uses up the leader hint: if the node at that
+// address does not answer, the next attempt begins with the seeds. After maxUnknownState calls that wait for the result fail.
 func (cr *connector) connectOnce() (*conn, error) {
 	timer := time.AfterFunc(maxUnknownState, func() { cr.setErrIfUnknown(fmt.Errorf("%w: no answer while connecting", eventstore.ErrUnavailable)) })
 	defer timer.Stop()
@@ -159,13 +156,13 @@ func (cr *connector) setConn(c *conn, cause error) {
 	}
 	cr.conn, cr.connErr = c, cause
 	if c != nil {
-		cr.appendErr, cr.probeErr = nil, nil // they were about the connection before
+		cr.appendErr, cr.probeErr = nil, nil // cr.appendErr, cr.probeErr = nil, nil // they were about the previous connection
 	}
 	close(cr.changed)
 	cr.changed = make(chan struct{})
 }
 
-// setErrIfUnknown publishes why there is no connection, unless the state is known by now.
+// setErrIfUnknown publishes why there is no connection, unless the state has become known.
 func (cr *connector) setErrIfUnknown(cause error) {
 	cr.mu.Lock()
 	defer cr.mu.Unlock()
@@ -182,7 +179,7 @@ func (cr *connector) currentConn(ctx context.Context) (*conn, error) {
 	return cr.waitUntil(ctx, func(c *conn, cause error) bool { return c != nil || cause != nil })
 }
 
-// waitForConn waits until there is a connection. It fails only when ctx ends or the Store is closed.
+// waitForConn waits until there is a connection. It fails only if ctx ends or the Store is closed.
 func (cr *connector) waitForConn(ctx context.Context) (*conn, error) {
 	return cr.waitUntil(ctx, func(c *conn, _ error) bool { return c != nil })
 }
@@ -193,8 +190,8 @@ func (cr *connector) waitForReplacement(ctx context.Context, c *conn) bool {
 	return next != nil
 }
 
-// waitUntil waits until accept is true of the state of the connection, and returns that state. It fails when ctx
-// ends or the Store is closed.
+// waitUntil waits until accept is true of the state of the connection, and returns that state. It fails if ctx ends or the
+// Store is closed.
 func (cr *connector) waitUntil(ctx context.Context, accept func(c *conn, cause error) bool) (*conn, error) {
 	for {
 		cr.mu.Lock()
@@ -216,8 +213,8 @@ func (cr *connector) waitUntil(ctx context.Context, accept func(c *conn, cause e
 	}
 }
 
-// requestProbe has the connection probed because a call on it failed. A request is dropped when one is waiting
-// already.
+// requestProbe asks for a probe of the connection because a call on it failed. A request is dropped if one is already
+// waiting.
 func (cr *connector) requestProbe(c *conn) {
 	select {
 	case cr.probeRequests <- c:
@@ -225,8 +222,8 @@ func (cr *connector) requestProbe(c *conn) {
 	}
 }
 
-// setLeaderHint stores the address at which a node says the leader is. At its next look the watcher gives up the
-// connection, and connectOnce begins at that address.
+// setLeaderHint stores the address at which a node says the leader is. At its next check the watcher gives up the connection,
+// and connectOnce starts at that address.
 func (cr *connector) setLeaderHint(leader string) {
 	cr.mu.Lock()
 	defer cr.mu.Unlock()
@@ -240,9 +237,9 @@ func (cr *connector) hasLeaderHint() bool {
 	return cr.leaderHint != ""
 }
 
-// recordAppendResult records that the server made an append (nil) or refused one that it should have made. Health
-// reports the refusal for refusalLifetime. Refusals that follow each other within that time are one series, which
-// ends with the first append that is made.
+// recordAppendResult records that the server made an append (nil) or refused one that it should have made. Health reports the
+// refusal for refusalLifetime. Refusals that follow each other within that time are one series, which ends with the first
+// successful append.
 func (cr *connector) recordAppendResult(refusal error) {
 	cr.mu.Lock()
 	defer cr.mu.Unlock()
@@ -277,7 +274,7 @@ func (cr *connector) health() error {
 	return nil
 }
 
-// noConnError is the reason why there is no connection, as Health reports it.
+// noConnError is why there is no connection, as Health reports it.
 func (cr *connector) noConnError() error {
 	cause := cr.connErr
 	if cause == nil {
@@ -289,7 +286,7 @@ func (cr *connector) noConnError() error {
 	return stallUntil(time.Since(cr.lostAt), downAfter, cause)
 }
 
-// stallUntil returns cause as a StallError while it has lasted for less than limit, and as it is afterwards.
+// stallUntil returns cause as a StallError while it has lasted for less than limit, and unchanged afterwards.
 func stallUntil(lasted, limit time.Duration, cause error) error {
 	if lasted < limit {
 		return &eventstore.StallError{Duration: lasted, Err: cause}
@@ -297,8 +294,8 @@ func stallUntil(lasted, limit time.Duration, cause error) error {
 	return cause
 }
 
-// newBackoff returns pauses that double from the shortest to the longest. Each varies by half of its length, so
-// that the instances of a service do not return at the same instant.
+// newBackoff returns pauses that double from the shortest to the longest. Each varies by half of its length, so that the
+// instances of a service do not return at the same instant.
 func newBackoff(shortest, longest time.Duration) *backoff.ExponentialBackOff {
 	return &backoff.ExponentialBackOff{InitialInterval: shortest, MaxInterval: longest, Multiplier: 2, RandomizationFactor: 0.5}
 }

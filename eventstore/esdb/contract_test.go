@@ -97,7 +97,7 @@ func dial(t testing.TB, connection string) *esdb.Store {
 	return s
 }
 
-// connected is a store whose connection is there.
+// connected is a store that has its connection.
 func connected(t testing.TB, connection string) *esdb.Store {
 	t.Helper()
 	s := dial(t, connection)
@@ -112,7 +112,7 @@ func TestContract(t *testing.T) {
 	addresses := map[string]func(dir string) string{
 		"node over a Unix socket": func(dir string) string { return "unix:" + filepath.Join(dir, "s") },
 	}
-	if os.Getenv("LIEUDIT_TEST_LONG") != "" { // what differs between the two is the transport, which the tests of faults use
+	if os.Getenv("LIEUDIT_TEST_LONG") != "" { // if os.Getenv("LIEUDIT_TEST_LONG") != "" { // the two differ in the transport, which the fault tests use
 		addresses["node over TCP"] = func(string) string { return "127.0.0.1:0" }
 	}
 	for name, address := range addresses {
@@ -155,7 +155,7 @@ func runContractOnNode(t *testing.T, open func(t *testing.T, dir string) *runnin
 	})
 }
 
-// serveWithFaults is serve by a node that fails inside a record and drops repeats of what is on its way.
+// serveWithFaults is serve by a node that fails inside a record and drops repeats of appends in flight.
 func serveWithFaults(t *testing.T, dir string) *runningNode {
 	t.Helper()
 	j, err := journal.Open(dir, journal.Options{SegmentSize: segmentSize})
@@ -169,7 +169,7 @@ func serveWithFaults(t *testing.T, dir string) *runningNode {
 	return serveJournal(t, dir, ln, j, faulttest.Faults{InsideRecord: faulttest.InsideRecordFailed, RepeatTimeout: 50 * time.Millisecond})
 }
 
-// runContractOnServer runs the contract on a server that is not ours. Its log is shared and its idempotency is EventStoreDB's own.
+// runContractOnServer runs the contract on a foreign server. Its log is shared and its idempotency is EventStoreDB's own.
 func runContractOnServer(t *testing.T, connection string) {
 	t.Helper()
 	open := func(t *testing.T) eventstore.Store { return connected(t, connection) }

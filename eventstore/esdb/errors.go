@@ -22,7 +22,7 @@ type notLeaderError struct{ leader string }
 
 func (e *notLeaderError) Error() string { return "the leader is " + e.leader }
 
-// leaderFrom returns the leader that an error names; redirected is false when it names none.
+// leaderFrom returns the leader that an error names; redirected is false if it names none.
 func leaderFrom(err error) (leader string, redirected bool) {
 	if e, ok := errors.AsType[*notLeaderError](err); ok {
 		return e.leader, true
@@ -30,8 +30,8 @@ func leaderFrom(err error) (leader string, redirected bool) {
 	return "", false
 }
 
-// errorFromTrailer returns the refusal that a call's trailers name: EventStoreDB tells its refusals apart by them and
-// not by the status alone. It returns nil when they name none that matters here.
+// errorFromTrailer returns the refusal that a call's trailers name: EventStoreDB distinguishes its refusals by them and not
+// by the status alone. It returns nil if they name none that matters here.
 func errorFromTrailer(trailer metadata.MD) error {
 	switch firstValue(trailer, "exception") {
 	case "not-leader":
@@ -42,7 +42,7 @@ func errorFromTrailer(trailer metadata.MD) error {
 	return nil
 }
 
-// firstValue is the first value of a header or trailer, "" when there is none.
+// firstValue is the first value of a header or trailer, or "".
 func firstValue(md metadata.MD, key string) string {
 	if v := md.Get(key); len(v) > 0 {
 		return v[0]
@@ -62,8 +62,8 @@ func readError(ctx context.Context, err error, trailer metadata.MD) error {
 	return fmt.Errorf("%w: %w", eventstore.ErrUnavailable, err)
 }
 
-// pipelineError is what the end of a pipeline means for the appends in flight. Their outcome is unknown, unless the
-// server refused the call at once, before the first append, and for a reason that has nothing to do with appends.
+// pipelineError is the meaning of a pipeline's end for the appends in flight. Their outcome is unknown, unless the server
+// refused the call at once, before the first append, and for a reason unrelated to appends.
 func pipelineError(err error, trailer metadata.MD, atOnce bool) error {
 	if atOnce {
 		if refusal := errorFromTrailer(trailer); refusal != nil {
@@ -77,8 +77,8 @@ func pipelineError(err error, trailer metadata.MD, atOnce bool) error {
 	return fmt.Errorf("%w: %w", eventstore.ErrUnknown, err)
 }
 
-// appendError turns the server's refusal of one append into an error of eventstore. Details that are not known
-// leave the outcome unknown, unless classifyStatus says more.
+// appendError turns the server's refusal of one append into an error of eventstore. Unknown details leave the outcome
+// unknown, unless classifyStatus decides it.
 func appendError(s *rpc.Status, stream string, expected eventstore.Revision) error {
 	for _, d := range s.GetDetails() {
 		var wrong shared.WrongExpectedVersion
@@ -100,8 +100,8 @@ func appendError(s *rpc.Status, stream string, expected eventstore.Revision) err
 	return fmt.Errorf("append refused: %w", err)
 }
 
-// classifyStatus is the kind of failure that a status without known details means: ErrUnavailable where the server
-// certainly did nothing, ErrUnknown where it may have. nil: the request itself is wrong.
+// classifyStatus is the kind of failure that a status without known details means: ErrUnavailable if the server certainly did
+// nothing, ErrUnknown if it may have. nil: the request itself is wrong.
 func classifyStatus(s *rpc.Status) error {
 	for _, d := range s.GetDetails() {
 		if d.MessageIs(&shared.AccessDenied{}) {
@@ -113,7 +113,7 @@ func classifyStatus(s *rpc.Status) error {
 		return nil
 	case codes.PermissionDenied, codes.Unauthenticated:
 		return eventstore.ErrUnavailable
-	case codes.Unavailable: // EventStoreDB's words for a request that it did not look at
+	case codes.Unavailable: // case codes.Unavailable: // how EventStoreDB refuses a request that it did not process
 		if s.GetMessage() == "Server Is Not Ready" || s.GetMessage() == "Server Is Too Busy" {
 			return eventstore.ErrUnavailable
 		}
@@ -130,8 +130,8 @@ func newConflictError(w *shared.WrongExpectedVersion, stream string, expected ev
 	return c
 }
 
-// reportAppendError reports the error of an append to the connector, and returns the one for the caller. An append
-// whose context ended may still be made, so its outcome is unknown.
+// reportAppendError reports the error of an append to the connector, and returns the one for the caller. An append whose
+// context ended may still be made, so its outcome is unknown.
 func (s *Store) reportAppendError(ctx context.Context, c *conn, err error) error {
 	if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
 		return fmt.Errorf("%w: %w", eventstore.ErrUnknown, ctx.Err())
@@ -145,7 +145,7 @@ func (s *Store) reportAppendError(ctx context.Context, c *conn, err error) error
 	return err
 }
 
-// reportError has the connection probed when a call failed in a way that may be its end. An unavailable call that
+// reportError asks for a probe of the connection if a call failed in a way that may be its end. An unavailable call that
 // failed because of Close gets ErrClosed; an append of unknown outcome stays ErrUnknown.
 func (s *Store) reportError(ctx context.Context, c *conn, err error) error {
 	unknown, unavailable := errors.Is(err, eventstore.ErrUnknown), errors.Is(err, eventstore.ErrUnavailable)
@@ -160,8 +160,8 @@ func (s *Store) reportError(ctx context.Context, c *conn, err error) error {
 	return err
 }
 
-// reportReadError reports the error of a read to the connector, and returns the one for the caller. A read is not
-// repeated at the leader: its caller may have received events already.
+// reportReadError reports the error of a read to the connector, and returns the one for the caller. A read is not repeated at
+// the leader: its caller may have received events already.
 func (s *Store) reportReadError(ctx context.Context, c *conn, err error) error {
 	if leader, redirected := leaderFrom(err); redirected {
 		s.connector.setLeaderHint(leader)

@@ -17,8 +17,8 @@ import (
 // explainTimeout bounds the handshake that explainTransport tries.
 const explainTimeout = time.Second
 
-// explainDialError puts what an operator can mend in front of the error of a server that did not let this program in. Other errors
-// are returned as they are.
+// explainDialError puts a cause that an operator can fix in front of the error of a server that did not let this program in.
+// Other errors are returned unchanged.
 func (t target) explainDialError(ctx context.Context, address string, err error) error {
 	explanation := t.explainRefusal(err)
 	if explanation == "" && status.Code(err) == codes.Unavailable {
@@ -30,7 +30,7 @@ func (t target) explainDialError(ctx context.Context, address string, err error)
 	return fmt.Errorf("%s (%w)", explanation, err)
 }
 
-// explainRefusal says what a server's refusal has to do with the user of the connection string; "" for another error.
+// explainRefusal explains a server's refusal that concerns the user of the connection string; "" for another error.
 func (t target) explainRefusal(err error) string {
 	code := status.Code(err)
 	switch {
@@ -44,8 +44,8 @@ func (t target) explainRefusal(err error) string {
 	return "the user may not read $all: lieudit guide eventstoredb says how it may"
 }
 
-// explainTransport tries a handshake of TLS with a server whose connection failed, and says what is wrong with TLS; "" where it is
-// something else. gRPC's own errors are texts, those of a handshake have types.
+// explainTransport tries a TLS handshake with a server whose connection failed, and describes what is wrong with TLS, or
+// returns "". gRPC's own errors are texts, those of a handshake have types.
 func (t target) explainTransport(ctx context.Context, address string) string {
 	if strings.HasPrefix(address, "unix:") || address == addressOfDialer {
 		return ""
@@ -66,8 +66,8 @@ func (t target) explainTransport(ctx context.Context, address string) string {
 	return explainTLSError(err)
 }
 
-// explainMissingTLS reports whether the server behind a connection without TLS speaks it: the handshake succeeded, or ended with an
-// alert, as where the server wants a certificate of the client.
+// explainMissingTLS explains that the server behind a connection without TLS speaks it: the handshake succeeded, or ended
+// with an alert, for example because the server wants a client certificate.
 func explainMissingTLS(err error) string {
 	if _, isAlert := errors.AsType[tls.AlertError](err); err == nil || isAlert {
 		return "the server wants TLS, and the connection string says tls=false"
@@ -75,7 +75,7 @@ func explainMissingTLS(err error) string {
 	return ""
 }
 
-// explainTLSError says what a failed handshake means.
+// explainTLSError explains a failed handshake.
 func explainTLSError(err error) string {
 	var (
 		noTLS     tls.RecordHeaderError
@@ -96,7 +96,7 @@ func explainTLSError(err error) string {
 	case errors.As(err, &invalid):
 		return "the server's certificate is not valid: see its dates and its use"
 	case errors.As(err, &netErr):
-		return "" // nothing listens, or the network is away: the error itself says so
+		return "" // return "" // nothing listens, or the network is down: the error itself says so
 	}
 	return ""
 }

@@ -121,13 +121,13 @@ func (p *proxy) closeAll() {
 	p.closeConns(all...)
 }
 
-// holdAll holds both directions, as a server that hangs.
+// holdAll holds both directions, like a server that hangs.
 func (p *proxy) holdAll() {
 	p.holdsRequests.Store(true)
 	p.holdsResponses.Store(true)
 }
 
-// releaseAll ends what holdAll, holdsRequests and holdsResponses did.
+// releaseAll undoes holdAll, holdsRequests and holdsResponses.
 func (p *proxy) releaseAll() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -172,14 +172,14 @@ func copyFile(t testing.TB, from, to string) {
 	}
 }
 
-// relay passes gRPC calls on to a server, and can answer some by itself.
+// relay passes gRPC calls on to a server, and can answer some itself.
 type relay struct {
 	ln       net.Listener
 	upstream *grpc.ClientConn
 
 	calls           atomic.Int64 // begun so far
 	pipelineCalls   atomic.Int64 // of them, pipelines of appends
-	unansweredCalls atomic.Int64 // the calls up to here whose appends are not answered
+	unansweredCalls atomic.Int64 // unansweredCalls atomic.Int64 // the calls up to here whose appends are not answered
 
 	mu     sync.Mutex
 	refuse func(method string, md metadata.MD) (metadata.MD, error) // answers a call instead of the server
@@ -230,7 +230,7 @@ func newRelay(t testing.TB, upstream net.Addr, options ...grpc.ServerOption) *re
 
 func (r *relay) connection() string { return connectionString(r.ln.Addr()) }
 
-// setScript replaces what the relay does by itself.
+// setScript replaces what the relay does itself.
 func (r *relay) setScript(refuse func(string, metadata.MD) (metadata.MD, error), reply func(string, []byte) ([]byte, error)) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -49,7 +49,7 @@ func TestCallsFailAtOnceWhileTheServerIsDown(t *testing.T) {
 	eventually(t, "health", s.Health)
 }
 
-// serverCalls are the calls of a Store that ask the server once.
+// serverCalls are the calls of a Store that each ask the server once.
 func serverCalls(s *esdb.Store) map[string]func(context.Context) error {
 	return map[string]func(context.Context) error{
 		"identity": func(ctx context.Context) error { _, err := s.Identity(ctx); return err },
@@ -292,7 +292,7 @@ type refusalCase struct {
 	isCertain bool // that nothing was added
 }
 
-// refusalCases are the ways a server may refuse appends: each by itself, or the call that carries them.
+// refusalCases are the ways a server may refuse appends: each separately, or the call that carries them.
 func refusalCases(t *testing.T) map[string]refusalCase {
 	t.Helper()
 	return map[string]refusalCase{
@@ -405,14 +405,14 @@ func TestAnAnswerWithoutAPositionIsCompleted(t *testing.T) {
 	}
 }
 
-// Every caller has too short a deadline to notice that no answer ever comes, and reads are still answered: the
-// connection itself has to notice.
+// Every caller's deadline is too short to notice that no answer ever comes, and reads are still answered: the connection
+// itself has to notice.
 func TestAPipelineThatForgetsItsAppendsIsMadeAgain(t *testing.T) {
 	t.Parallel()
 	r := serveFolder(t, t.TempDir(), "127.0.0.1:0")
 	re := newRelay(t, r.addr)
 	s := dial(t, re.connection())
-	const appenders = 16 // this many appends use every pipeline
+	const appenders = 16 // const appenders = 16 // enough appends to use every pipeline
 	for range appenders {
 		mustAppend(t, s, "a-1", proposals(1))
 	}

@@ -14,9 +14,9 @@ import (
 	"lieudit/eventstore"
 )
 
-// pipeline sends the appends of all callers through one BatchAppend call and delivers each answer by the number of
-// its request. One gRPC call for each append costs four times as much. Two goroutines send and receive; roundTrip
-// is called by any number of others.
+// pipeline sends the appends of all callers through one BatchAppend call and delivers each answer by the number of its
+// request. One gRPC call per append costs four times as much. Two goroutines send and receive; any number of others call
+// roundTrip.
 type pipeline struct {
 	call     streams.Streams_BatchAppendClient
 	cancel   context.CancelFunc
@@ -28,11 +28,11 @@ type pipeline struct {
 	mu              sync.Mutex
 	lastID          uint64
 	pending         map[uint64]chan<- *streams.BatchAppendResp
-	unansweredSince time.Time // since when no answer came although one is due; zero: none is due
+	unansweredSince time.Time // unansweredSince time.Time // since when an answer has been due and none came; zero: none is due
 }
 
-// pipelinesPerConn is how many pipelines a connection has. A server may make the appends of one call to one stream
-// one after the other; appends from several calls share its flushes.
+// pipelinesPerConn is how many pipelines a connection has. A server may make the appends of one call to one stream one after
+// the other; appends from several calls share its flushes.
 const pipelinesPerConn = 8
 
 // pipelineSlot holds one of the connection's pipelines, nil until the first append uses it. lock guards pipeline.
@@ -48,8 +48,7 @@ func newPipelineSlots() (slots [pipelinesPerConn]pipelineSlot) {
 	return slots
 }
 
-// acquirePipeline returns the pipeline of the next slot, in turn, and makes a new one where there is none or it has
-// ended.
+// acquirePipeline returns the pipeline of the next slot, in turn, and makes a new one if there is none or it has ended.
 func (c *conn) acquirePipeline(ctx context.Context) (*pipeline, error) {
 	slot := &c.pipelines[c.nextPipeline.Add(1)%pipelinesPerConn]
 	if err := slot.lock.Acquire(ctx, 1); err != nil {
@@ -78,11 +77,11 @@ func (slot *pipelineSlot) stop() {
 	}
 }
 
-// newPipeline opens a BatchAppend call. ctx ends the attempt only: the pipeline outlives the caller that made it.
+// newPipeline opens a BatchAppend call. ctx ends only the attempt: the pipeline outlives the caller that made it.
 func (c *conn) newPipeline(ctx context.Context) (*pipeline, error) {
 	callCtx, cancel := context.WithCancel(context.Background())
 	stopCancel := context.AfterFunc(ctx, cancel)
-	// ctx cancels the call only until it is open; stopCancel is false when ctx was quicker.
+	// ctx cancels the call only until it is open; stopCancel is false if ctx was quicker.
 	call, err := c.streams.BatchAppend(requireLeader(callCtx))
 	if !stopCancel() || err != nil {
 		cancel()
@@ -117,8 +116,8 @@ func (p *pipeline) sendLoop() {
 	}
 }
 
-// receiveLoop delivers answers until the call ends. It then sets err and closes ended, which ends every roundTrip that
-// still waits. recordResponse is called at each answer.
+// receiveLoop delivers answers until the call ends. It then sets err and closes ended, which ends every waiting roundTrip.
+// recordResponse is called at each answer.
 func (p *pipeline) receiveLoop(recordResponse func()) {
 	defer close(p.ended)
 	for refusedAtOnce := true; ; refusedAtOnce = false {
@@ -132,8 +131,7 @@ func (p *pipeline) receiveLoop(recordResponse func()) {
 	}
 }
 
-// deliverResponse passes an answer to its waiting caller and restarts the response clock while other answers are
-// due.
+// deliverResponse passes an answer to its waiting caller and restarts the response clock while other answers are due.
 func (p *pipeline) deliverResponse(resp *streams.BatchAppendResp) {
 	id := parseUUID(resp.GetCorrelationId())
 	n := binary.BigEndian.Uint64(id[8:])
@@ -168,7 +166,7 @@ func (p *pipeline) roundTrip(ctx context.Context, req *streams.BatchAppendReq) (
 		return nil, unsentError(p.err)
 	}
 	p.startResponseClock(n)
-	// The server itself gives the append up after appendTimeout; a quarter more is for its answer to arrive.
+	// The server itself gives up the append after appendTimeout; a quarter more is for its answer to arrive.
 	timer := time.NewTimer(appendTimeout + appendTimeout/4)
 	defer timer.Stop()
 	select {
@@ -184,7 +182,7 @@ func (p *pipeline) roundTrip(ctx context.Context, req *streams.BatchAppendReq) (
 	}
 }
 
-// startResponseClock records that an answer is due from now on, unless the clock runs or the answer has come.
+// startResponseClock records that an answer is due from now on, unless the clock is running or the answer has come.
 func (p *pipeline) startResponseClock(n uint64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -193,8 +191,8 @@ func (p *pipeline) startResponseClock(n uint64) {
 	}
 }
 
-// isUnresponsive reports whether an answer has been due for too long while the server answered other calls.
-// responsiveSince is the start of those answers: in a silence of the whole server nothing is overdue.
+// isUnresponsive reports whether an answer has been due for too long while the server answered other calls. responsiveSince
+// is the start of those answers: while the whole server is silent nothing is overdue.
 func (p *pipeline) isUnresponsive(responsiveSince time.Time) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -208,8 +206,8 @@ func (p *pipeline) isUnresponsive(responsiveSince time.Time) bool {
 	return time.Since(since) > unresponsiveAfter
 }
 
-// cancelUnresponsivePipelines ends the pipelines whose appends the server has forgotten. The callers may all have
-// short deadlines, so none of them alone waits long enough to notice.
+// cancelUnresponsivePipelines ends the pipelines whose appends the server has forgotten. All callers may have short
+// deadlines, so that no single one waits long enough to notice.
 func (c *conn) cancelUnresponsivePipelines() {
 	if c.silence() > maxResponseGap {
 		return
@@ -243,7 +241,7 @@ func (p *pipeline) addPending(answer chan<- *streams.BatchAppendResp) uint64 {
 	return p.lastID
 }
 
-// removePending forgets a caller: an answer that comes later is dropped.
+// removePending forgets a caller: a later answer is dropped.
 func (p *pipeline) removePending(n uint64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

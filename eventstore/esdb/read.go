@@ -11,7 +11,7 @@ import (
 	"lieudit/eventstore"
 )
 
-// ReadStream implements eventstore.Store. When the connection is lost on the way, the sequence ends with ErrUnavailable.
+// ReadStream implements eventstore.Store. If the connection is lost on the way, the sequence ends with ErrUnavailable.
 func (s *Store) ReadStream(ctx context.Context, stream string, from eventstore.Revision, dir eventstore.Direction) iter.Seq2[eventstore.RecordedEvent, error] {
 	return readOnCurrentConn(ctx, s, func(c *conn) iter.Seq2[eventstore.RecordedEvent, error] {
 		return c.readEvents(ctx, streamReadOptions(stream, from, dir, noCountLimit))
@@ -73,7 +73,7 @@ func (c *conn) readEvents(ctx context.Context, options *streams.ReadReq_Options)
 	}
 }
 
-// readFirst returns the first event of a read; found is false when there is none.
+// readFirst returns the first event of a read; found is false if there is none.
 func (c *conn) readFirst(ctx context.Context, options *streams.ReadReq_Options) (eventstore.RecordedEvent, bool, error) {
 	for e, err := range c.readEvents(ctx, options) {
 		return e, err == nil, err
@@ -104,7 +104,7 @@ func (c *conn) readAll(ctx context.Context, after eventstore.Checkpoint, filter 
 	}
 }
 
-// resolveEnd verifies a checkpoint and returns that of the log's last event, or the given one where that is later.
+// resolveEnd verifies a checkpoint and returns that of the log's last event, or the given one if that is later.
 func (c *conn) resolveEnd(ctx context.Context, after eventstore.Checkpoint) (eventstore.Checkpoint, error) {
 	id, err := c.resolveIdentity(ctx)
 	if err != nil {
@@ -130,8 +130,8 @@ func (c *conn) resolveEnd(ctx context.Context, after eventstore.Checkpoint) (eve
 	return end, nil
 }
 
-// readMatching yields the events that match the filter after one position and up to another, both ends as the
-// server counts them: a read from a position begins with the event that stands there.
+// readMatching yields the events that match the filter after one position and up to another, both as the server counts them:
+// a read from a position begins with the event at that position.
 func (c *conn) readMatching(ctx context.Context, after, end eventstore.Position, filter eventstore.Filter) iter.Seq2[eventstore.RecordedEvent, error] {
 	return func(yield func(eventstore.RecordedEvent, error) bool) {
 		for e, err := range c.readEvents(ctx, withFilter(allReadOptions(after, eventstore.Forward, noCountLimit), filter)) {
@@ -149,7 +149,7 @@ func (c *conn) readMatching(ctx context.Context, after, end eventstore.Position,
 	}
 }
 
-// eventSignal is the signal of an event. The identity of the log is taken from a checkpoint of it.
+// eventSignal is the signal of an event. The log's identity comes from a checkpoint of it.
 func eventSignal(log eventstore.Checkpoint, e eventstore.RecordedEvent) eventstore.Signal {
 	return eventstore.Signal{
 		Kind: eventstore.EventAppeared, Event: e,

@@ -39,7 +39,7 @@ func serveWithSilence(t *testing.T) (*faulttest.Silence, *runningNode) {
 	return &silence, serveJournal(t, dir, ln, j, faulttest.Faults{Silence: &silence})
 }
 
-// sleepFor waits for a time: a silence has no event that ends it.
+// sleepFor waits for a time: no event ends a silence.
 func sleepFor(t *testing.T, d time.Duration) {
 	t.Helper()
 	select {
@@ -188,8 +188,8 @@ func TestASilentLeaderIsReplacedByTheOneTheOthersName(t *testing.T) {
 	}
 }
 
-// awaitConnections returns how many connections the first two nodes have accepted, once that has not changed for a while: who has found
-// the leader continues while slower nodes, and the leader itself, are still being asked.
+// awaitConnections returns how many connections the first two nodes have accepted, once that has not changed for a while: a
+// store that has found the leader continues while slower nodes, and the leader itself, are still being asked.
 func (c *cluster) awaitConnections(t *testing.T) (first, second int32) {
 	t.Helper()
 	for {
@@ -279,7 +279,7 @@ func TestFollowsTheLeaderANodeNames(t *testing.T) {
 	}
 }
 
-// redirectTo answers as a node that does not lead.
+// redirectTo answers like a node that does not lead.
 func redirectTo(leader net.Addr) func(string, metadata.MD) (metadata.MD, error) {
 	host, port, _ := net.SplitHostPort(leader.String())
 	return func(_ string, md metadata.MD) (metadata.MD, error) {

@@ -12,8 +12,8 @@ import (
 	"lieudit/eventstore/clock"
 )
 
-// Subscribe implements eventstore.Store. It continues over any number of connections: on each it verifies the
-// checkpoint that it resumes after.
+// Subscribe implements eventstore.Store. It continues over any number of connections: on each it verifies the checkpoint that
+// it resumes after.
 func (s *Store) Subscribe(ctx context.Context, after eventstore.Checkpoint, filter eventstore.Filter) iter.Seq2[eventstore.Signal, error] {
 	return func(yield func(eventstore.Signal, error) bool) {
 		sub := &subscriber{checkpoint: after, filter: filter, yield: yield}
@@ -61,13 +61,13 @@ type subscriber struct {
 	checkpoint     eventstore.Checkpoint // what the next connection resumes after
 	filter         eventstore.Filter
 	yield          func(eventstore.Signal, error) bool
-	hasStopped     bool                // the consumer wants no more
+	hasStopped     bool                // hasStopped     bool                // the consumer has stopped
 	needsCaughtUp  bool                // events were emitted since the last CaughtUp
 	missedPosition eventstore.Position // of an event that the log has and the subscription has not sent
 }
 
-// runOn runs the subscription on one connection, until the connection ends or the consumer stops. It yields nothing
-// twice: events up to the checkpoint are skipped.
+// runOn runs the subscription on one connection, until the connection ends or the consumer stops. It yields nothing twice: it
+// skips events up to the checkpoint.
 func (sub *subscriber) runOn(ctx context.Context, c *conn) error {
 	checkpoint, err := c.verifyCheckpoint(ctx, sub.checkpoint)
 	if err != nil {
@@ -124,8 +124,8 @@ func (sub *subscriber) handleMessage(ctx context.Context, c *conn, m subscriptio
 	return nil
 }
 
-// emitEvent emits an event, unless it was emitted on an earlier connection or does not match the filter: the server
-// filters by prefixes only (see withFilter).
+// emitEvent emits an event, unless it was emitted on an earlier connection or does not match the filter: the server filters
+// by prefixes only (see withFilter).
 func (sub *subscriber) emitEvent(e eventstore.RecordedEvent) {
 	if e.Position <= sub.checkpoint.Position {
 		return
@@ -139,7 +139,7 @@ func (sub *subscriber) emitEvent(e eventstore.RecordedEvent) {
 	sub.emit(s)
 }
 
-// emitCheckpoint emits a checkpoint at a position that the server names, after reading which event stands there.
+// emitCheckpoint emits a checkpoint at a position that the server names, after reading the event there.
 func (sub *subscriber) emitCheckpoint(ctx context.Context, c *conn, p eventstore.Position) error {
 	if p <= sub.checkpoint.Position {
 		return nil
@@ -151,9 +151,9 @@ func (sub *subscriber) emitCheckpoint(ctx context.Context, c *conn, p eventstore
 	return err
 }
 
-// checkForMissedEvents compares the subscription with the log, because a server may stop sending without an error.
-// A matching event that the log has and the subscription did not send gets arrivalGrace to arrive; then the
-// subscription is made again. Where nothing is missed it moves the checkpoint to the end of the log.
+// checkForMissedEvents compares the subscription with the log, because a server may stop sending without an error. A matching
+// event that the log has and the subscription did not send gets arrivalGrace to arrive; then the subscription is restarted.
+// If nothing is missed, the checkpoint moves to the end of the log.
 func (sub *subscriber) checkForMissedEvents(ctx context.Context, c *conn) error {
 	if sub.missedPosition > sub.checkpoint.Position {
 		return errMissedEvent
@@ -162,7 +162,7 @@ func (sub *subscriber) checkForMissedEvents(ctx context.Context, c *conn) error 
 	if err != nil {
 		return err
 	}
-	// The first matching event that the subscription has not sent, if there is one, is remembered and not emitted.
+	// Remember the first matching event that the subscription has not sent, without emitting it.
 	for e, err := range c.readMatching(ctx, sub.checkpoint.Position, end.Position, sub.filter) {
 		sub.missedPosition = e.Position
 		return err
@@ -184,8 +184,7 @@ type subscriptionMessage struct {
 	position eventstore.Position
 }
 
-// subscription receives the messages of one Read call into a channel, so that the subscriber can wait for a timer
-// too.
+// subscription receives the messages of one Read call into a channel, so that the subscriber can also wait for a timer.
 type subscription struct {
 	messages chan subscriptionMessage // closed at the end
 	err      error                    // why it ended; valid once messages is closed
@@ -238,7 +237,7 @@ func (c *conn) receiveMessages(ctx context.Context, options *streams.ReadReq_Opt
 	}
 }
 
-// parseMessage reads a message; ok is false for one that means nothing here, such as the confirmation.
+// parseMessage reads a message; ok is false for one without a meaning here, such as the confirmation.
 func parseMessage(resp *streams.ReadResp) (subscriptionMessage, bool) {
 	switch {
 	case resp.GetEvent().GetEvent() != nil:

@@ -25,10 +25,10 @@ const (
 	addressOfDialer   = "passthrough:///server" // of a server that only a dialer knows; gRPC looks nothing up for it
 )
 
-// target says where the log is and how to connect to it. It never changes.
+// target is where the log is and how to connect to it. It never changes.
 type target struct {
 	seeds       []string // addresses to connect to first
-	usesGossip  bool     // the seeds are asked who leads; false: the one seed is the server
+	usesGossip  bool     // usesGossip  bool     // ask the seeds who leads; false: the only seed is the server
 	dialOptions []grpc.DialOption
 	timeout     time.Duration // of each step of connecting to one server
 	tlsConfig   *tls.Config   // nil: without TLS
@@ -37,8 +37,8 @@ type target struct {
 	checkpointTimeout time.Duration // of a read from a checkpoint: a server may be silent there
 }
 
-// parseConnectionString lets the official client parse the string and checks what this package adds to it. An error
-// may repeat the string with its password: redactPassword makes it safe to show.
+// parseConnectionString lets the official client parse the string and checks what this package adds to it. An error may
+// repeat the string with its password: redactPassword makes it safe to show.
 func parseConnectionString(connection string) (target, error) {
 	connection, socket, err := parseUnixSocket(connection)
 	if err != nil {
@@ -76,8 +76,8 @@ func parseConnectionString(connection string) (target, error) {
 	return t, nil
 }
 
-// redactPassword returns the reason why a connection string was refused, without its text: a parser's error repeats
-// the string, or what it took for the port, and either may contain the password.
+// redactPassword returns why a connection string was refused, without its text: a parser's error repeats the string, or the
+// part it took for the port, and either may contain the password.
 func redactPassword(err error) error {
 	if _, ok := errors.AsType[*url.Error](err); ok {
 		return errors.New("it is no address such as esdb://HOST:2113?tls=false; special characters of a password are written as %XX")
@@ -85,8 +85,8 @@ func redactPassword(err error) error {
 	return err
 }
 
-// parseUnixSocket returns a string that the official parser accepts, and the path of the socket; the path is empty
-// when the string names no socket.
+// parseUnixSocket returns a string that the official parser accepts, and the path of the socket, empty if the string names
+// none.
 func parseUnixSocket(connection string) (rest, path string, err error) {
 	if !strings.HasPrefix(connection, "esdb+unix:") {
 		return connection, "", nil
@@ -110,8 +110,8 @@ func parseUnixSocket(connection string) (rest, path string, err error) {
 	return u.String(), path, nil
 }
 
-// newDialOptions are the options of every connection. gRPC's own retries and idle timeout are off: the connector
-// decides about both.
+// newDialOptions are the options of every connection. gRPC's own retries and idle timeout are off: the connector decides
+// about both.
 func newDialOptions(c *client.Configuration, config *tls.Config) []grpc.DialOption {
 	secure := insecure.NewCredentials()
 	if config != nil {
@@ -138,7 +138,7 @@ func newDialOptions(c *client.Configuration, config *tls.Config) []grpc.DialOpti
 	return options
 }
 
-// newTLSConfig is TLS as the connection string configures it, nil for none.
+// newTLSConfig is TLS as the connection string configures it, or nil.
 func newTLSConfig(c *client.Configuration) (*tls.Config, error) {
 	if c.DisableTLS {
 		return nil, nil
@@ -157,8 +157,7 @@ func newTLSConfig(c *client.Configuration) (*tls.Config, error) {
 	return config, nil
 }
 
-// basicAuth sends a user's name and password with every call. gRPC refuses to send it over a connection without
-// TLS.
+// basicAuth sends a user's name and password with every call. gRPC refuses to send it over a connection without TLS.
 type basicAuth map[string]string
 
 // newBasicAuth makes the header of HTTP's basic authentication.

@@ -12,17 +12,17 @@ import (
 
 // The times of a silence. Each is a step: probe, search for another leader, give up.
 const (
-	watchInterval  = 100 * time.Millisecond // between two looks at the connection
+	watchInterval  = 100 * time.Millisecond // watchInterval  = 100 * time.Millisecond // between two checks of the connection
 	probeAfter     = 500 * time.Millisecond // of silence: a probe is sent
 	stallAfter     = time.Second            // of silence: the other nodes are asked who leads
 	gossipInterval = 250 * time.Millisecond
 	lostAfter      = 10 * time.Second // of silence: the connection is given up
 )
 
-// connWatcher watches one connection. A server that is silent for seconds keeps its connection, with everything in
-// flight on it. Three things end the connection: the end of its transport, ten seconds of silence, and another
-// leader, which a node has named in an answer or which the search has reached. Silence is the time since the last
-// answer to any call on the connection.
+// connWatcher watches one connection. A server that is silent for seconds keeps its connection, with everything in flight on
+// it. Three things end the connection: the end of its transport, ten seconds of silence, and another leader, which a node has
+// named in an answer or which the search has reached. Silence is the time since the last answer to any call on the
+// connection.
 type connWatcher struct {
 	*connector
 	conn *conn
@@ -35,8 +35,8 @@ type connWatcher struct {
 	newLeader    chan *conn         // has room for one connection that the search found
 }
 
-// watch returns when the connection is no longer good, with the reason (cause) and, if another leader was found,
-// the connection to it.
+// watch returns when the connection is no longer good, with the reason (cause) and, if another leader was found, the
+// connection to it.
 func (cr *connector) watch(c *conn) (next *conn, cause error) {
 	ctx, cancel := context.WithCancel(cr.ctx)
 	w := &connWatcher{connector: cr, conn: c, ctx: ctx, probeResult: make(chan error, 1), newLeader: make(chan *conn, 1)}
@@ -71,8 +71,8 @@ func (cr *connector) watch(c *conn) (next *conn, cause error) {
 	}
 }
 
-// checkHealth returns the reason why the connection is over, or nil. In a silence it starts a probe and the search
-// for another leader.
+// checkHealth returns why the connection is over, or nil. During a silence it starts a probe and the search for another
+// leader.
 func (w *connWatcher) checkHealth(probeNow bool) error {
 	silence := w.conn.silence()
 	switch {
@@ -92,8 +92,8 @@ func (w *connWatcher) checkHealth(probeNow bool) error {
 	return nil
 }
 
-// probe reads the log's last event, and waits for the answer as long as the watch lasts. An answer ends the silence,
-// since it is recorded like that of any call. An error does not count when other calls were answered meanwhile.
+// probe reads the log's last event, and waits for the answer as long as the watch lasts. An answer ends the silence, since it
+// is recorded like that of any call. An error does not count if other calls were answered meanwhile.
 func (w *connWatcher) probe() error {
 	sentAt := time.Now()
 	_, _, err := w.conn.readLastEvent(w.ctx)
@@ -103,7 +103,7 @@ func (w *connWatcher) probe() error {
 	return err
 }
 
-// handleProbeResult records the result of a probe. It may name another leader.
+// handleProbeResult records the result of a probe, which may name another leader.
 func (w *connWatcher) handleProbeResult(err error) {
 	if leader, redirected := leaderFrom(err); redirected {
 		w.setLeaderHint(leader)
@@ -111,8 +111,8 @@ func (w *connWatcher) handleProbeResult(err error) {
 	w.recordProbeResult(err)
 }
 
-// searchLeader starts to ask the other seeds who leads, each on a connection of its own, unless the search runs
-// already.
+// searchLeader starts asking the other seeds who leads, each on a connection of its own, unless the search is already
+// running.
 func (w *connWatcher) searchLeader() {
 	if w.cancelSearch != nil || !w.target.usesGossip {
 		return
@@ -126,8 +126,8 @@ func (w *connWatcher) searchLeader() {
 	}
 }
 
-// stopSearch ends the search, and closes a connection that it found and that was not taken. It does not wait for the
-// search's goroutines.
+// stopSearch ends the search, and closes a connection that it found and nobody took. It does not wait for the search's
+// goroutines.
 func (w *connWatcher) stopSearch() {
 	if w.cancelSearch != nil {
 		w.cancelSearch()
@@ -140,8 +140,8 @@ func (w *connWatcher) stopSearch() {
 	}
 }
 
-// pollLeaderFrom asks one seed repeatedly until it names another leader that answers. A leader that is named and
-// does not answer may be the silent node under another address.
+// pollLeaderFrom asks one seed repeatedly until it names another leader that answers. A named leader that does not answer may
+// be the silent node under another address.
 func (w *connWatcher) pollLeaderFrom(ctx context.Context, seed string) {
 	for ctx.Err() == nil {
 		leader, err := w.target.readLeaderFromGossip(ctx, seed)

@@ -20,7 +20,7 @@ import (
 // noCountLimit is the count of a read without a limit.
 const noCountLimit = math.MaxInt64
 
-// streamIdentifier is a stream's name as the protocol has it.
+// streamIdentifier is a stream's name in the form of the protocol.
 func streamIdentifier(stream string) *shared.StreamIdentifier {
 	return &shared.StreamIdentifier{StreamName: []byte(stream)}
 }
@@ -62,8 +62,7 @@ func parseRecordedEvent(e *streams.ReadResp_ReadEvent_RecordedEvent) eventstore.
 	}
 }
 
-// newReadOptions are the options that every read of this package has: at most count events, no filter, and ids as
-// integers.
+// newReadOptions are the options of every read of this package: at most count events, no filter, and ids as integers.
 func newReadOptions(dir eventstore.Direction, count uint64) *streams.ReadReq_Options {
 	o := &streams.ReadReq_Options{
 		CountOption:  &streams.ReadReq_Options_Count{Count: count},
@@ -107,9 +106,9 @@ func allReadOptions(from eventstore.Position, dir eventstore.Direction, count ui
 	return o
 }
 
-// withFilter has the server filter a read of the whole log; an empty filter excludes system streams. The server
-// compares prefixes, which are wider than categories: "account" also matches "accounts-1". A stream may be named
-// like its category, so "account-" would be too narrow. The reader therefore filters again.
+// withFilter makes the server filter a read of the whole log; an empty filter excludes system streams. The server compares
+// prefixes, which are wider than categories: "account" also matches "accounts-1". A stream may be named like its category, so
+// "account-" would be too narrow. The reader therefore filters again.
 func withFilter(o *streams.ReadReq_Options, filter eventstore.Filter) *streams.ReadReq_Options {
 	names := &streams.ReadReq_Options_FilterOptions_Expression{Prefix: filter}
 	if len(filter) == 0 {
@@ -136,8 +135,8 @@ func requireLeader(ctx context.Context) context.Context {
 	return metadata.AppendToOutgoingContext(ctx, "requires-leader", "true")
 }
 
-// noDeadline hides the caller's deadline from the server. A call that runs out of time then ends by its own
-// context, and cannot be confused with a timeout of the server.
+// noDeadline hides the caller's deadline from the server. A call that runs out of time then ends by its own context, and
+// cannot be confused with a timeout of the server.
 type noDeadline struct{ context.Context }
 
 func (noDeadline) Deadline() (time.Time, bool) { return time.Time{}, false }
@@ -145,8 +144,8 @@ func (noDeadline) Deadline() (time.Time, bool) { return time.Time{}, false }
 // appendTimeout is how long a server may take for one append. After that its outcome is unknown.
 const appendTimeout = 10 * time.Second
 
-// unresponsiveAfter is how long a pipeline may owe an answer while the server answers other calls. A server that is
-// only slow refuses a write after its own limit, 2 s by default.
+// unresponsiveAfter is how long a pipeline may owe an answer while the server answers other calls. A server that is only slow
+// refuses a write after its own limit, 2 s by default.
 const unresponsiveAfter = 5 * time.Second
 
 // newAppendRequest is an append as one message of a pipeline. The pipeline adds the correlation id.

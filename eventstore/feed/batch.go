@@ -41,7 +41,7 @@ type batcher struct {
 	checkpoint  eventstore.Checkpoint
 	pending     []eventstore.Signal
 	batchEvents int  // see Source
-	isLive      bool // the log was caught up with: signals come as events happen
+	isLive      bool // isLive      bool // the log was caught up with: signals come as events happen
 	minInterval time.Duration
 	earliest    time.Time // when the next batch of a live log is due
 
@@ -49,10 +49,10 @@ type batcher struct {
 	bytes int
 }
 
-// nextBatch returns the next batch. It waits for the first signal without a limit. With a signal it waits for more
-// only briefly: maxLinger while the log is being caught up with, then until MinInterval is over; a batch without
-// events waits longer, because it costs a transaction and says little. A batch never ends inside an append: it
-// waits for the rest without a limit.
+// nextBatch returns the next batch. It waits for the first signal without a limit. With a signal it waits for more only
+// briefly: maxLinger while it catches up with the log, then until MinInterval is over; a batch without events waits longer,
+// because it costs a transaction and is worth little. A batch never ends inside an append: it waits for the rest without a
+// limit.
 func (b *batcher) nextBatch(ctx context.Context) (Batch, error) {
 	b.batch, b.bytes = Batch{From: b.checkpoint, To: b.checkpoint}, 0
 	var deadline <-chan time.Time
@@ -88,7 +88,7 @@ func (b *batcher) lingerTime() time.Duration {
 	return time.Until(b.earliest)
 }
 
-// addPending adds pending signals to the batch, and reports true when the batch is finished.
+// addPending adds pending signals to the batch, and reports whether the batch is finished.
 func (b *batcher) addPending() bool {
 	for len(b.pending) > 0 {
 		if b.isFull() && b.endsWithAppend() {
@@ -123,20 +123,20 @@ func (b *batcher) finishBatch() Batch {
 	return b.batch
 }
 
-// hasProgress reports whether the batch says anything.
+// hasProgress reports whether the batch contains anything.
 func (b *batcher) hasProgress() bool { return len(b.batch.Events) > 0 || b.batch.To != b.batch.From }
 
 func (b *batcher) isFull() bool {
 	return len(b.batch.Events) >= b.batchEvents || b.bytes >= b.maxBytes()
 }
 
-// maxBytes is how many bytes a batch may have: as many for each event as the default batch has.
+// maxBytes is how many bytes a batch may have: as many per event as the default batch.
 func (b *batcher) maxBytes() int {
 	return max(defaultBatchBytes, defaultBatchBytes/defaultBatchEvents*b.batchEvents)
 }
 
-// endsWithAppend reports whether the batch ends with the last event of an append. Events without that mark end with
-// their stream, or where they are more than one append can hold.
+// endsWithAppend reports whether the batch ends with the last event of an append. Events without that mark end with their
+// stream, or where there are more than one append can hold.
 func (b *batcher) endsWithAppend() bool {
 	n := len(b.batch.Events)
 	if n == 0 || b.bytes > b.maxBytes()+eventstore.MaxAppendBytes {
@@ -157,8 +157,8 @@ const (
 	maxQueuedBytes   = 2 << 20
 )
 
-// signalQueue holds the signals that were read from the log and are in no batch yet. It is bounded in signals and
-// bytes, and is emptied at once; a channel is neither. A reader that is ahead waits.
+// signalQueue holds the signals that were read from the log and are in no batch yet. It is bounded in both signals and bytes,
+// and is emptied at once, unlike a channel. A reader that is ahead waits.
 type signalQueue struct {
 	filled, drained chan struct{} // notifications, with one slot each
 	mu              sync.Mutex
@@ -188,7 +188,7 @@ func (q *signalQueue) readLog(ctx context.Context, signals iter.Seq2[eventstore.
 	q.fail(errors.Join(ctx.Err(), errEndedWithoutReason))
 }
 
-// enqueueSignal waits for room. It reports false when ctx ends first.
+// enqueueSignal waits for room. It reports false if ctx ends first.
 func (q *signalQueue) enqueueSignal(ctx context.Context, s eventstore.Signal) bool {
 	for !q.tryEnqueue(s) {
 		select {
@@ -200,7 +200,7 @@ func (q *signalQueue) enqueueSignal(ctx context.Context, s eventstore.Signal) bo
 	return true
 }
 
-// tryEnqueue reports false when the queue is full.
+// tryEnqueue reports false if the queue is full.
 func (q *signalQueue) tryEnqueue(s eventstore.Signal) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -221,8 +221,8 @@ func (q *signalQueue) fail(err error) {
 	notify(q.filled)
 }
 
-// dequeueAll waits for signals and returns all there are; none when the deadline comes first. Signals that were
-// read before a failure come before its error.
+// dequeueAll waits for signals and returns all there are, or none if the deadline comes first. Signals that were read before
+// a failure come before its error.
 func (q *signalQueue) dequeueAll(ctx context.Context, deadline <-chan time.Time) ([]eventstore.Signal, error) {
 	for {
 		if signals, err := q.drainSignals(); len(signals) > 0 || err != nil {
@@ -251,7 +251,7 @@ func (q *signalQueue) drainSignals() ([]eventstore.Signal, error) {
 	return signals, nil
 }
 
-// notify makes the one that waits for c look again. A pending notification is enough.
+// notify makes the goroutine that waits for c check again. A pending notification is enough.
 func notify(c chan struct{}) {
 	select {
 	case c <- struct{}{}:

@@ -1,14 +1,13 @@
-// Package feed delivers a log to Watermill: Feed is a message.Subscriber whose messages are batches of whole
-// appends, one at a time and in the order of the log. Its constraint: no event is ever skipped. After a refused
-// batch, and after a subscription to the log that ended, it asks its source again for the checkpoint to resume
-// after.
+// Package feed delivers a log to Watermill: Feed is a message.Subscriber whose messages are batches of whole appends, one at
+// a time and in the order of the log. No event is ever skipped: after a refused batch, and after a subscription to the log
+// ended, the feed asks its source again for the checkpoint to resume after.
 //
 //	Source.LoadCheckpoint ─> Store.Subscribe ─> signalQueue ─> batcher.nextBatch (Batch) ─> message ─> handler
 //	          ▲                                                        ▲                                 │
 //	          └─────────────────────── Nack, pause ────────────────────┴────────────── Ack ──────────────┘
 //
-// The handler reads its Batch with BatchOf. Watermill has no subscriber over an event log, and its messages hold
-// one event each; a projection needs the events of an append in one transaction.
+// The handler reads its Batch with BatchOf. Watermill has no subscriber over an event log, and its messages hold one event
+// each; a projection needs the events of an append in one transaction.
 package feed
 
 import (
@@ -24,21 +23,20 @@ import (
 	"lieudit/eventstore"
 )
 
-// Source is what a feed reads, and how.
+// Source is the log that a feed reads, and how it reads it.
 type Source struct {
 	Store  eventstore.Store
 	Filter eventstore.Filter
-	// BatchEvents is the number of events after which a message ends, once the append that it is in is complete; 500
-	// when it is 0.
+	// BatchEvents is the number of events after which a message ends, once its current append is complete; 0 means 500.
 	BatchEvents int
-	// MinInterval is the least time between two messages once the log has been caught up with. Events that come
-	// sooner share a message; an event after a longer quiet is delivered at once.
+	// MinInterval is the shortest time between two messages once the log has been caught up with. Events that come sooner
+	// share a message; an event after a longer pause is delivered at once.
 	MinInterval time.Duration
 	// LoadCheckpoint returns the checkpoint to resume after. It is called at the start, after a Nack, and after the
-	// subscription to the log ended. It may block for as long as nothing is to be delivered.
+	// subscription to the log ended. It may block while nothing is to be delivered.
 	LoadCheckpoint func(context.Context) (eventstore.Checkpoint, error)
-	// OnError, when set, is called with the reason why LoadCheckpoint failed or the subscription to the log ended.
-	// The feed retries by itself.
+	// OnError, if set, is called with the reason why LoadCheckpoint failed or the subscription to the log ended. The feed
+	// retries on its own.
 	OnError func(error)
 }
 
@@ -71,9 +69,9 @@ func New(source Source) *Feed {
 	return f
 }
 
-// Subscribe starts a subscription; it has no use for the topic. The channel is closed when ctx ends or the feed is
-// closed. The next message comes after the Ack of the one before. After a Nack and a pause the same events come
-// again, unless LoadCheckpoint says that they are done.
+// Subscribe starts a subscription; it ignores the topic. The channel is closed when ctx ends or the feed is closed. The next
+// message comes after the Ack of the one before. After a Nack and a pause the same events come again, unless LoadCheckpoint
+// returns a later checkpoint.
 func (f *Feed) Subscribe(ctx context.Context, _ string) (<-chan *message.Message, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -121,8 +119,8 @@ func newBackoff() *backoff.ExponentialBackOff {
 	return &backoff.ExponentialBackOff{InitialInterval: 18750 * time.Microsecond, MaxInterval: 1500 * time.Millisecond, Multiplier: 2, RandomizationFactor: 1. / 3}
 }
 
-// deliverBatches delivers batches from where the source wants to resume, until one is refused or the subscription to the
-// log ends. Every batch that is acknowledged resets the pauses.
+// deliverBatches delivers batches from where the source wants to resume, until one is refused or the subscription to the log
+// ends. Every acknowledged batch resets the pauses.
 func (f *Feed) deliverBatches(ctx context.Context, out chan<- *message.Message, pauses *backoff.ExponentialBackOff) error {
 	checkpoint, err := f.source.LoadCheckpoint(ctx)
 	if err != nil {
@@ -146,7 +144,7 @@ func (f *Feed) deliverBatches(ctx context.Context, out chan<- *message.Message, 
 	}
 }
 
-// deliverBatch returns when the batch was acknowledged or refused. The message's context ends then.
+// deliverBatch returns when the batch was acknowledged or refused, which also ends the message's context.
 func deliverBatch(ctx context.Context, out chan<- *message.Message, b Batch) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()

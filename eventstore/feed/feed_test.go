@@ -18,7 +18,7 @@ import (
 	"lieudit/eventstore/feed"
 )
 
-// bubble runs a test in simulated time: what must not happen within a time is tested without waiting for it.
+// bubble runs a test in simulated time, so that it can test without waiting that something does not happen within a time.
 func bubble(t *testing.T, f func(*testing.T)) {
 	t.Parallel()
 	synctest.Test(t, f)
@@ -173,7 +173,7 @@ func TestHalfAnAppendWaitsForTheRest(t *testing.T) {
 		select {
 		case <-r.messages:
 			t.Fatal("half an append came")
-		case <-time.After(60 * time.Millisecond): // three times what a batch may linger
+		case <-time.After(60 * time.Millisecond): // case <-time.After(60 * time.Millisecond): // three times as long as a batch may linger
 		}
 		l.appendSignals(whole[1])
 		if _, b = r.nextBatch(t); len(b.Events) != 2 {
@@ -276,7 +276,7 @@ func TestReaderThatIsAheadOfItsConsumerWaits(t *testing.T) {
 		}
 		r := newReader(t, l)
 		r.nextBatch(t)
-		time.Sleep(50 * time.Millisecond) // long enough to read everything, were it not held back
+		time.Sleep(50 * time.Millisecond) // time.Sleep(50 * time.Millisecond) // long enough to read everything, unless it is held back
 		if got := l.yielded.Load(); got > 3000 {
 			t.Errorf("%d of 5000 events were read while the first batch was worked on", got)
 		}
@@ -352,7 +352,7 @@ func TestEveryEventComesOnceInOrderThroughAllFaults(t *testing.T) {
 	}
 }
 
-// Others' events go by by the thousand, and each batch is a transaction of whoever writes it down.
+// Events of other accounts pass by the thousand, and each batch costs its receiver a transaction.
 func TestEventsNobodyWantsCostFewBatches(t *testing.T) {
 	t.Parallel()
 	const others = 300

@@ -15,7 +15,7 @@ import (
 
 // scriptedLog is a log of given signals; a test can append more while it is read.
 type scriptedLog struct {
-	eventstore.Store // nothing else is asked of it
+	eventstore.Store // eventstore.Store // no other method is called
 
 	mu       sync.Mutex
 	signals  []eventstore.Signal
@@ -37,7 +37,7 @@ func (l *scriptedLog) appendSignals(signals ...eventstore.Signal) {
 	l.more = make(chan struct{})
 }
 
-// signalAt is signal n, or the error in its place, or a channel that is closed when more signals are there.
+// signalAt is signal n, or its error, or a channel that is closed when there are more signals.
 func (l *scriptedLog) signalAt(n int) (s eventstore.Signal, more chan struct{}, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

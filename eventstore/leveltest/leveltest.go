@@ -1,9 +1,10 @@
-// Package leveltest assigns tests to the levels of cmd/check. A developer runs the quick level in minutes, with Go alone; the usual
-// level adds Postgres and a browser; the whole level adds everything that seldom breaks or takes long: other systems' servers,
-// proxies and clients, and tests that only wait.
+// Package leveltest assigns tests to the levels of cmd/check. A developer runs the quick level in minutes, with only Go; the
+// usual level adds Postgres and a browser; the whole level adds everything that seldom breaks or takes long: other systems'
+// servers, proxies and clients, and tests that only wait.
 //
 // Most tests belong to every level and call nothing here. A test that needs a program calls Need, and so does one that takes
-// longer than its level allows. The number of inputs that a test generates depends on testing.Short instead, which the quick level sets.
+// longer than its level allows. The number of inputs that a test generates depends on testing.Short instead, which the quick
+// level sets.
 package leveltest
 
 import (
@@ -12,7 +13,7 @@ import (
 	"testing"
 )
 
-// Variable is the environment variable in which cmd/check names its level. It is not set if somebody runs go test.
+// Variable is the environment variable in which cmd/check names its level. It is not set under a plain go test.
 const Variable = "LIEUDIT_CHECK"
 
 // Level is a level of cmd/check, as Variable names it.
@@ -24,12 +25,11 @@ const (
 	Whole Level = "whole"
 )
 
-// levels are all levels. Each runs the tests of those before it.
+// levels are all levels. Each also runs the tests of those before it.
 var levels = []Level{Quick, Usual, Whole}
 
-// Need skips a test that the running level leaves out, because the test belongs to the level from and those after it. What is
-// missing of what the test needs, if anything, fails the test at its levels. If somebody runs go test, what is missing skips it, and
-// nothing else does.
+// Need skips a test at levels below from. missing describes a requirement of the test that is absent, if any: at the test's
+// levels it fails the test. Under a plain go test it skips the test, and nothing else does.
 func Need(t testing.TB, from Level, missing string) {
 	t.Helper()
 	switch running := Level(os.Getenv(Variable)); {
@@ -43,7 +43,7 @@ func Need(t testing.TB, from Level, missing string) {
 	}
 }
 
-// Missing says what is missing if err is not nil. It is for the last argument of Need.
+// Missing describes what is missing if err is not nil. It is for the last argument of Need.
 func Missing(what string, err error) string {
 	if err == nil {
 		return ""

@@ -8,7 +8,7 @@ import (
 	"lieudit/eventstore/leveltest"
 )
 
-// recorder is a test that keeps how it ended. The methods that end a test end its goroutine.
+// recorder is a test that records how it ended. The methods that end a test end its goroutine.
 type recorder struct {
 	testing.TB
 	ended string
@@ -29,7 +29,7 @@ func TestALevelRunsWhatBelongsToItAndFailsWhatMissesSomething(t *testing.T) {
 	for _, c := range []struct {
 		running       string
 		from          leveltest.Level
-		present, gone string // what becomes of a test that has what it needs, and of one that has not
+		present, gone string // present, gone string // the outcome of a test that has what it needs, and of one that does not
 	}{
 		{"", leveltest.Quick, "", "skipped"},
 		{"", leveltest.Whole, "", "skipped"},

@@ -1,6 +1,6 @@
-// Package memory keeps a log in memory, with the whole contract of eventstore.Store. It is for simulations and tests: nothing of it
-// outlives the process. What a log on a server does besides, a test asks for: Restore puts an older copy of the log in its place, and
-// ForgetIDs makes it forget which appends were made with any expectation, as a restart does.
+// Package memory keeps a log in memory, with the whole contract of eventstore.Store. It is for simulations and tests: nothing
+// outlives the process. A test requests the other things that happen to a server's log: Restore replaces the log by an older
+// copy, and ForgetIDs makes it forget which appends were made with any expectation, as a restart does.
 package memory
 
 import (
@@ -27,7 +27,7 @@ type Log struct {
 	events   []eventstore.RecordedEvent // in the order of positions
 	streams  map[string][]int           // indexes into events
 	appends  map[uuid.UUID]*sentAppend  // by the ids of its events
-	restores int                        // how often an older copy took the log's place
+	restores int                        // restores int                        // how often an older copy replaced the log
 	changed  chan struct{}              // closed by the next append or restore, and by Close
 	isClosed bool
 }
@@ -87,7 +87,8 @@ func (l *Log) Checkpoints() []eventstore.Checkpoint {
 	return all
 }
 
-// Reopen closes the log and returns it open again, as it was. The closed one must not be restored or made to forget any more.
+// Reopen closes the log and returns it open again, unchanged. Restore and ForgetIDs must no longer be called on the closed
+// one.
 func (l *Log) Reopen() *Log {
 	l.Close()
 	return &Log{id: l.id, clock: l.clock, events: l.events, streams: l.streams, appends: l.appends, restores: l.restores, changed: make(chan struct{})}
@@ -100,22 +101,22 @@ func lastPosition(events []eventstore.RecordedEvent) eventstore.Position {
 	return events[len(events)-1].Position
 }
 
-// Restore puts the copy of the log in its place that was made when the event at a position was the last. Everything later is lost,
-// and other events will take its positions. Readers that were further find their checkpoint diverged.
+// Restore replaces the log by the copy that was made when the event at a position was the last. Everything later is lost, and
+// other events will take its positions. Readers that were further find their checkpoint diverged.
 func (l *Log) Restore(last eventstore.Position) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	kept := sort.Search(len(l.events), func(i int) bool { return l.events[i].Position > last })
-	for _, lost := range slices.Backward(l.events[kept:]) { // so that each stream ends before the first that it lost
+	for _, lost := range slices.Backward(l.events[kept:]) { // for _, lost := range slices.Backward(l.events[kept:]) { // so that each stream ends before the first event it lost
 		delete(l.appends, lost.ID)
 		l.streams[lost.Stream] = slices.Clip(l.streams[lost.Stream][:lost.Revision])
 	}
-	l.events = slices.Clip(l.events[:kept]) // readers may still hold what was lost, here and in streams
+	l.events = slices.Clip(l.events[:kept]) // l.events = slices.Clip(l.events[:kept]) // readers may still hold lost events, here and in streams
 	l.restores++
 	l.notifyReaders()
 }
 
-// ForgetIDs makes the log forget the ids of the appends that were made with eventstore.Any: sent again, they are added again.
+// ForgetIDs makes the log forget the ids of the appends that were made with eventstore.Any: a repeat adds them again.
 func (l *Log) ForgetIDs() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -163,7 +164,8 @@ func (l *Log) findAppend(stream string, expected eventstore.Revision, events []e
 	return eventstore.AppendResult{}, false, nil
 }
 
-// positionStep is the least difference of two positions. They grow by the bytes of events, too, as those of a server do.
+// positionStep is the smallest difference between two positions. They also grow by the bytes of events, like those of a
+// server.
 const positionStep = 64
 
 func (l *Log) add(stream string, expected eventstore.Revision, events []eventstore.ProposedEvent) eventstore.AppendResult {
@@ -184,7 +186,7 @@ func (l *Log) add(stream string, expected eventstore.Revision, events []eventsto
 	return made.result
 }
 
-// notifyReaders wakes the subscriptions. l.mu is held.
+// notifyReaders wakes the subscriptions. The caller holds l.mu.
 func (l *Log) notifyReaders() {
 	if !l.isClosed {
 		close(l.changed)
@@ -259,7 +261,7 @@ func (l *Log) Subscribe(ctx context.Context, after eventstore.Checkpoint, filter
 	return l.read(ctx, after, filter, true)
 }
 
-// read yields what is on the log after a checkpoint, and what is added later where the read is live.
+// read yields the events after a checkpoint and, if the read is live, those added later.
 func (l *Log) read(ctx context.Context, after eventstore.Checkpoint, filter eventstore.Filter, isLive bool) iter.Seq2[eventstore.Signal, error] {
 	return func(yield func(eventstore.Signal, error) bool) {
 		r := &reader{log: l, filter: filter, isLive: isLive, checkpoint: after, yield: yield}
@@ -302,8 +304,8 @@ type reader struct {
 	yield      func(eventstore.Signal, error) bool
 }
 
-// yieldView yields the rest of a view and a CaughtUp. The read is over when the consumer stops, or everything was read of one that is
-// not live.
+// yieldView yields the rest of a view and a CaughtUp. The read is over if the consumer stops, or if it is not live and
+// everything was read.
 func (r *reader) yieldView(ctx context.Context, v view) (isOver bool, err error) {
 	for ; r.next < len(v.events); r.next++ {
 		if err := ctx.Err(); err != nil {
@@ -338,7 +340,7 @@ func (l *Log) indexAfter(events []eventstore.RecordedEvent, after eventstore.Che
 	return next, nil
 }
 
-// checkpointBefore is the checkpoint of the event before an index; before the first event it names the log alone.
+// checkpointBefore is the checkpoint of the event before an index; before the first event it names only the log.
 func (l *Log) checkpointBefore(events []eventstore.RecordedEvent, next int) eventstore.Checkpoint {
 	if next == 0 {
 		return eventstore.Checkpoint{Log: l.id}

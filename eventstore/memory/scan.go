@@ -8,9 +8,9 @@ import (
 	"lieudit/eventstore"
 )
 
-// Scan yields the events of all streams in the order of their positions, or against it, as node.Log says. Forward it begins with the
-// event at a position, backward with the event before it. A position inside the log at which no event begins is a *DivergedError, as
-// in a journal.
+// Scan yields the events of all streams in the order of their positions, or in reverse, as node.Log specifies. Forward it
+// begins with the event at a position, backward with the event before it. A position inside the log at which no event begins
+// is a *DivergedError, as in a journal.
 func (l *Log) Scan(ctx context.Context, from eventstore.Position, dir eventstore.Direction) iter.Seq2[eventstore.RecordedEvent, error] {
 	return func(yield func(eventstore.RecordedEvent, error) bool) {
 		v, err := l.view()
@@ -32,7 +32,7 @@ func (l *Log) Scan(ctx context.Context, from eventstore.Position, dir eventstore
 	}
 }
 
-// Wait returns the position of the last event as soon as it is greater than after. It returns ctx's error when ctx ends first.
+// Wait returns the position of the last event as soon as it is greater than after. It returns ctx's error if ctx ends first.
 func (l *Log) Wait(ctx context.Context, after eventstore.Position) (eventstore.Position, error) {
 	for {
 		v, err := l.view()

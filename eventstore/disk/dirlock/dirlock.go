@@ -1,9 +1,9 @@
-// Package dirlock locks a folder for one process at a time. The lock is on the file named lock in the folder (a flock, on Windows
-// LockFileEx): the kernel releases it when its holder ends, however it ends, so a dead holder never blocks. Who holds it and since when
-// stands in the file, for the error that a second process gets.
+// Package dirlock locks a folder for one process at a time. The lock is on the file named lock in the folder (a flock, on
+// Windows LockFileEx): the kernel releases it when its holder ends, however it ends, so a dead holder never blocks. The file
+// records who holds it and since when, for the error that a second process gets.
 //
-// Acquire gives a Lock, CheckHeld tells whether it still protects the folder, Close releases it. gofrs/flock does not give
-// the locked file, which holds the holder's name here and which CheckHeld compares with the file at the path.
+// Acquire returns a Lock, CheckHeld checks that it still protects the folder, Close releases it. gofrs/flock does not expose
+// the locked file, which here names the holder and which CheckHeld compares with the file at the path.
 package dirlock
 
 import (
@@ -19,8 +19,8 @@ import (
 	"lieudit/eventstore/disk/osfile"
 )
 
-// HeldError: the folder is locked by another holder, in this process or another. PID is 0 when the holder has not written
-// its name yet.
+// HeldError: the folder is locked by another holder, in this process or another. PID is 0 if the holder has not written its
+// name yet.
 type HeldError struct {
 	Dir   string    `json:"-"`
 	PID   int       `json:"pid"`
@@ -34,8 +34,8 @@ func (e *HeldError) Error() string {
 	return fmt.Sprintf("%s is held by process %d since %s", e.Dir, e.PID, e.Since.Format(time.RFC3339))
 }
 
-// Acquire locks an existing folder until the Lock is closed or the process ends. It does not wait: a folder that is locked
-// is a *HeldError. now is the time that others are told.
+// Acquire locks an existing folder until the Lock is closed or the process ends. It does not wait: if the folder is locked it
+// fails with a *HeldError. now is the time that others see in that error.
 func Acquire(dir string, now time.Time) (*Lock, error) {
 	file, err := os.OpenFile(filepath.Join(dir, fileName), os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
@@ -67,11 +67,11 @@ func (l *Lock) Close() error {
 	return errors.Join(osfile.Unlock(l.file), l.file.Close())
 }
 
-// ErrLost: the lock does not protect the folder any more.
+// ErrLost: the lock no longer protects the folder.
 var ErrLost = errors.New("was moved, removed or replaced while in use")
 
-// CheckHeld fails with ErrLost when the folder was moved, removed or replaced, or its lock file was. What is written to files that are
-// still open may then be lost. Another error says that this cannot be told.
+// CheckHeld fails with ErrLost if the folder or its lock file was moved, removed or replaced. Writes to files that are still
+// open may then be lost. Any other error means that the check itself failed.
 func (l *Lock) CheckHeld() error {
 	current, err := os.Stat(filepath.Join(l.dir, fileName))
 	if errors.Is(err, fs.ErrNotExist) {

@@ -1,5 +1,5 @@
-// Package disktest gives tests a disk that is small enough to be filled. Its one job is Mount. Only Linux has it, where a file system
-// in memory is mounted, which needs root.
+// Package disktest gives tests a disk small enough to be filled: Mount. It exists only on Linux, where it mounts a file
+// system in memory, which needs root.
 package disktest
 
 import (
@@ -10,7 +10,7 @@ import (
 )
 
 // Mount mounts an empty disk of a size, such as 32m, for the time of the test, and returns its folder. A test that calls it
-// belongs to the whole level of the check, and is skipped where somebody who is not root runs it by hand.
+// belongs to the whole level of the check, and is skipped if a user other than root runs it manually.
 func Mount(t *testing.T, size string) string {
 	t.Helper()
 	leveltest.Need(t, leveltest.Whole, "")

@@ -10,13 +10,13 @@ import (
 
 // Disk is where an instance keeps files that it can do without. The zero Disk is that of the machine.
 type Disk struct {
-	// Room returns how many of the next bytes find room, with an error where that is not all of them; nil: the machine says so itself.
-	// A simulation uses it.
+	// Room returns how many of the next bytes fit, with an error if that is not all of them; nil: the machine reports that
+	// itself. A simulation uses it.
 	Room func(bytes int) (int, error)
 }
 
-// ReplaceFile has write make a new content of a file, and puts that in the place of the old one, so that a reader finds one of them
-// whole. It does not sync. Where it fails the old file stays, and nothing else is left.
+// ReplaceFile lets write make the new content of a file and then replaces the old content with it, so that a reader finds one
+// of them whole. It does not sync. If it fails, the old file stays, and nothing else is left.
 func (d Disk) ReplaceFile(path string, write func(io.Writer) error) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return err
@@ -44,7 +44,7 @@ func (d Disk) create(path string, write func(io.Writer) error) error {
 	return errors.Join(write(diskWriter{f, d}), f.Close())
 }
 
-// diskWriter writes to a file as long as its disk has room.
+// diskWriter writes to a file while its disk has room.
 type diskWriter struct {
 	file io.Writer
 	disk Disk

@@ -1,8 +1,8 @@
-// Package osfile holds the few calls on files that every system has in its own way: locks, the sync of a folder, files that
-// can be renamed while they are open, and what an error means. Its constraint: a caller does not see which system it runs on.
+// Package osfile holds the few file operations that differ between systems: locks, the sync of a folder, files that can be
+// renamed while they are open, and the meaning of an error. Callers do not depend on the system they run on.
 //
-// The functions are independent of each other; osfile_unix.go and osfile_windows.go have one form of each. gofrs/flock opens its
-// files itself, and the callers here lock files that they read and write.
+// The functions are independent of each other; osfile_unix.go and osfile_windows.go each have one version. gofrs/flock opens
+// its files itself, whereas the callers here lock files that they read and write.
 package osfile
 
 import "errors"

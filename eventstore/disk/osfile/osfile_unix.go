@@ -9,7 +9,7 @@ import (
 	"syscall"
 )
 
-// TryLock locks an open file for one holder until Unlock, or until the process ends. It does not wait: a file that is locked is
+// TryLock locks an open file for one holder until Unlock, or until the process ends. It does not wait: a locked file is
 // ErrHeld.
 func TryLock(f *os.File) error {
 	err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
@@ -36,7 +36,7 @@ func OpenFile(path string, flag int, mode fs.FileMode) (*os.File, error) {
 	return os.OpenFile(path, flag, mode)
 }
 
-// CreateUnnamed creates a file for reading and writing that ends with its last use, however the process ends.
+// CreateUnnamed creates a file for reading and writing that disappears with its last use, however the process ends.
 func CreateUnnamed(folder string) (*os.File, error) {
 	f, err := os.CreateTemp(folder, "unnamed-")
 	if err != nil {
@@ -51,13 +51,13 @@ func CreateUnnamed(folder string) (*os.File, error) {
 // Rename is os.Rename. It replaces a file that others read meanwhile.
 func Rename(from, to string) error { return os.Rename(from, to) }
 
-// IsInUse reports whether an error says that a file cannot be removed or replaced as long as it is open. Here every file can be.
+// IsInUse reports whether an error means that a file cannot be removed or replaced while it is open. Here every file can be.
 func IsInUse(error) bool { return false }
 
-// IsDiskFull reports whether an error says that the disk has no room.
+// IsDiskFull reports whether an error means that the disk has no room.
 func IsDiskFull(err error) bool { return errors.Is(err, syscall.ENOSPC) }
 
-// Number is the number that a file keeps when it is renamed, and that no other file of its disk has; 0 where it is not known.
+// Number identifies a file across renames: no other file of its disk has the same number. It is 0 if unknown.
 func Number(info fs.FileInfo) uint64 {
 	if stat, ok := info.Sys().(*syscall.Stat_t); ok {
 		return stat.Ino

@@ -11,11 +11,11 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// lockedOffset is where the locked byte lies: behind all that such files hold, because Windows lets nobody else read or write
-// what is locked.
+// lockedOffset is where the locked byte lies: behind everything that such files hold, because Windows lets nobody else read
+// or write locked bytes.
 const lockedOffset = math.MaxUint32
 
-// TryLock locks an open file for one holder until Unlock, or until the process ends. It does not wait: a file that is locked is
+// TryLock locks an open file for one holder until Unlock, or until the process ends. It does not wait: a locked file is
 // ErrHeld.
 func TryLock(f *os.File) error {
 	err := windows.LockFileEx(windows.Handle(f.Fd()), windows.LOCKFILE_EXCLUSIVE_LOCK|windows.LOCKFILE_FAIL_IMMEDIATELY,
@@ -34,8 +34,8 @@ func Unlock(f *os.File) error {
 // SyncFolder does nothing: NTFS keeps names in a log of its own, and Windows cannot sync a folder.
 func SyncFolder(string) error { return nil }
 
-// OpenFile is os.OpenFile for a file that is renamed or removed while it is open. It knows the flags os.O_RDWR, os.O_RDONLY,
-// os.O_CREATE and os.O_TRUNC.
+// OpenFile is os.OpenFile for a file that is renamed or removed while it is open. It supports the flags os.O_RDWR,
+// os.O_RDONLY, os.O_CREATE and os.O_TRUNC.
 func OpenFile(path string, flag int, _ fs.FileMode) (*os.File, error) {
 	access, creation := uint32(windows.GENERIC_READ), uint32(windows.OPEN_EXISTING)
 	if flag&os.O_RDWR != 0 {
@@ -50,8 +50,8 @@ func OpenFile(path string, flag int, _ fs.FileMode) (*os.File, error) {
 	return openShared(path, access, creation, windows.FILE_ATTRIBUTE_NORMAL)
 }
 
-// CreateUnnamed creates a file for reading and writing that ends with its last use, however the process ends. Until then it has a
-// name here.
+// CreateUnnamed creates a file for reading and writing that disappears with its last use, however the process ends. Until
+// then it has a name here.
 func CreateUnnamed(folder string) (*os.File, error) {
 	f, err := os.CreateTemp(folder, "unnamed-")
 	if err != nil {
@@ -78,14 +78,14 @@ func openShared(path string, access, creation, attributes uint32) (*os.File, err
 	return os.NewFile(uintptr(handle), path), nil
 }
 
-// How long Rename tries, and how long it waits between two attempts.
+// How long Rename tries, and its pause between two attempts.
 const (
 	renameLimit = 2 * time.Second
 	renamePause = 5 * time.Millisecond
 )
 
-// Rename is os.Rename, and tries for a while where another program has one of the files open: Windows replaces no file that is
-// being read, and virus scanners read what was just written.
+// Rename is os.Rename, and retries for a while if another program has one of the files open: Windows does not replace a file
+// that is being read, and virus scanners read files that were just written.
 func Rename(from, to string) error {
 	for began := time.Now(); ; time.Sleep(renamePause) {
 		err := os.Rename(from, to)
@@ -95,16 +95,16 @@ func Rename(from, to string) error {
 	}
 }
 
-// IsInUse reports whether an error says that a file cannot be removed or replaced as long as it is open or mapped.
+// IsInUse reports whether an error means that a file cannot be removed or replaced while it is open or mapped.
 func IsInUse(err error) bool {
 	return errors.Is(err, windows.ERROR_ACCESS_DENIED) || errors.Is(err, windows.ERROR_SHARING_VIOLATION) ||
 		errors.Is(err, windows.ERROR_USER_MAPPED_FILE)
 }
 
-// IsDiskFull reports whether an error says that the disk has no room.
+// IsDiskFull reports whether an error means that the disk has no room.
 func IsDiskFull(err error) bool {
 	return errors.Is(err, windows.ERROR_DISK_FULL) || errors.Is(err, windows.ERROR_HANDLE_DISK_FULL) || errors.Is(err, syscall.ENOSPC)
 }
 
-// Number is 0: the number of a file is not in its metadata here.
+// Number is 0: here a file's metadata does not contain its number.
 func Number(fs.FileInfo) uint64 { return 0 }
