@@ -32,7 +32,7 @@ func TestAppendUntilKnown(t *testing.T) {
 		errs     []error
 		again    eventstore.Resend
 		sendings int
-		want     []error // want     []error // the errors that the result matches; empty: success
+		want     []error // the errors that the result matches; empty: success
 	}{
 		{"success is final", []error{nil}, eventstore.Resend{}, 1, nil},
 		{"an unavailable log added nothing", []error{unavailable}, eventstore.Resend{}, 1, []error{unavailable}},

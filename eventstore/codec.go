@@ -163,7 +163,7 @@ type Metadata struct {
 	CausationID   string `json:"$causationId,omitempty"`   // the command or the event that this one follows from
 	Actor         string `json:"actor,omitempty"`
 	OnBehalfOf    string `json:"onBehalfOf,omitempty"` // the account an agency acted for
-	Reason        string `json:"reason,omitempty"`     // Reason        string `json:"reason,omitempty"`     // in clear
+	Reason        string `json:"reason,omitempty"`     // in clear
 	EndOfAppend   bool   `json:"end,omitempty"`        // the last event of its append
 
 	// SealedReason replaces Reason since event.SealedTextFormat, for an event about an account.

@@ -43,7 +43,7 @@ func (e *ConflictError) Is(target error) bool { return target == ErrConflict }
 type DivergedError struct {
 	Checkpoint Checkpoint
 	Reason     string
-	IsOtherLog bool // IsOtherLog bool // the checkpoint belongs to a log with another identity; otherwise to this one before a copy was restored
+	IsOtherLog bool // the checkpoint belongs to a log with another identity; otherwise to this one before a copy was restored
 }
 
 func (e *DivergedError) Error() string {
@@ -95,7 +95,7 @@ func (e *CorruptError) Error() string {
 // StallError: the log has not answered for Duration but is not considered lost yet. It may answer in a moment.
 type StallError struct {
 	Duration time.Duration
-	Err      error // Err      error // the cause if it is known; may be nil
+	Err      error // the cause if it is known; may be nil
 }
 
 func (e *StallError) Error() string {

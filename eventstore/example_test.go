@@ -87,7 +87,7 @@ func fillValue(t *testing.T, v reflect.Value, personal string) {
 			v.SetBytes(bytes.Repeat([]byte{7}, 32))
 			return
 		}
-		v.Set(reflect.MakeSlice(v.Type(), 1, 1)) // v.Set(reflect.MakeSlice(v.Type(), 1, 1)) // one, so that personal texts can be counted against fields
+		v.Set(reflect.MakeSlice(v.Type(), 1, 1)) // one, so that personal texts can be counted against fields
 		fillValue(t, v.Index(0), personal)
 	case reflect.Pointer:
 		v.Set(reflect.New(v.Type().Elem()))

@@ -45,7 +45,7 @@ func countInClear(t *testing.T, e event.Event) int {
 // subjectOf is the subject whose key seals the personal texts of an example.
 func subjectOf(line event.Type) string {
 	if _, ok := reflect.Zero(line.GoType).Interface().(event.AccountBound); ok {
-		return "text" // return "text" // like all texts of an example
+		return "text" // like all texts of an example
 	}
 	return eventstore.EntityID(streamOf(line))
 }

@@ -86,7 +86,7 @@ type RecordedEvent struct {
 	Revision Revision
 	ID       uuid.UUID
 	Type     string
-	Time     time.Time // Time     time.Time // when the log recorded it, UTC, in whole microseconds, the precision of a database
+	Time     time.Time // when the log recorded it, UTC, in whole microseconds, the precision of a database
 	Data     []byte
 	Metadata []byte
 }
@@ -102,8 +102,8 @@ type SignalKind uint8
 
 const (
 	EventAppeared     SignalKind = iota // a wanted event: Signal.Event is set
-	CheckpointReached                   // CheckpointReached                   // no wanted event since the last signal up to Signal.Checkpoint
-	CaughtUp                            // CaughtUp                            // every wanted event was yielded that was durable when the reader reached Signal.Checkpoint
+	CheckpointReached                   // no wanted event since the last signal up to Signal.Checkpoint
+	CaughtUp                            // every wanted event was yielded that was durable when the reader reached Signal.Checkpoint
 )
 
 // Signal is one element of a read of the whole log. A later read may resume after the Checkpoint of any Signal.

@@ -47,14 +47,14 @@ func installClientTools(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	defer os.RemoveAll(fresh) // defer os.RemoveAll(fresh) // the remains if a step fails
+	defer os.RemoveAll(fresh) // the remains if a step fails
 	for _, install := range []func(context.Context, string) error{installPythonTools, installNodeTools, installGoTools} {
 		if err := install(ctx, fresh); err != nil {
 			return "", err
 		}
 	}
 	err = os.Rename(fresh, folder)
-	if _, statErr := os.Stat(folder); statErr == nil { // if _, statErr := os.Stat(folder); statErr == nil { // another check was faster
+	if _, statErr := os.Stat(folder); statErr == nil { // another check was faster
 		return folder, nil
 	}
 	return folder, err

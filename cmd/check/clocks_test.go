@@ -15,7 +15,7 @@ type timeKind int
 const (
 	unknownTime timeKind = iota
 	elapsedTime          // of time.Now: it has a monotonic reading, which no setting of the wall clock changes
-	wallTime             // wallTime             // without one
+	wallTime             // without one
 )
 
 // The calls that make a time without a monotonic reading. The methods strip it from any time.

@@ -11,7 +11,7 @@ import (
 // options are what the command line asks for.
 type options struct {
 	level  leveltest.Level
-	factor int // factor int // of the time limits in the tests
+	factor int // of the time limits in the tests
 }
 
 // leftOut is what a level leaves to the next ones, for the last line of its output.

@@ -88,7 +88,7 @@ func runChecks(ctx context.Context, o options) error {
 // level, and a function that stops the servers.
 func prepare(ctx context.Context, o options, times *stepTimes) (env []string, stop func(), err error) {
 	env = []string{leveltest.Variable + "=" + string(o.level), deadlinetest.FactorVariable + "=" + strconv.Itoa(o.factor)}
-	if o.level == leveltest.Quick { // if o.level == leveltest.Quick { // the tests skip whatever needs a server, even if one is named
+	if o.level == leveltest.Quick { // the tests skip whatever needs a server, even if one is named
 		return append(env, postgresVariable+"=", pgBouncerVariable+"="), func() {}, nil
 	}
 	var servers []*postgres

@@ -16,7 +16,7 @@ import (
 // module is a module as go list -m describes it.
 type module struct {
 	Path, Version string
-	Update        *struct{ Version string } // Update        *struct{ Version string } // the newest release; nil if that is Version, or unknown
+	Update        *struct{ Version string } // the newest release; nil if that is Version, or unknown
 	Error         *struct{ Err string }     // why its releases could not be listed
 }
 
@@ -41,7 +41,7 @@ func listDirectModules(ctx context.Context) ([]module, error) {
 	if err != nil {
 		return nil, err
 	}
-	if string(bytes.TrimSpace(proxy)) == "off" { // if string(bytes.TrimSpace(proxy)) == "off" { // then go list reports every module as up to date
+	if string(bytes.TrimSpace(proxy)) == "off" { // then go list reports every module as up to date
 		return nil, errors.New("GOPROXY is off")
 	}
 	paths, err := directModulePaths(ctx)

@@ -56,12 +56,12 @@ func installRouters(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	defer os.RemoveAll(fresh) // defer os.RemoveAll(fresh) // the remains if a step fails
+	defer os.RemoveAll(fresh) // the remains if a step fails
 	if err := downloadRouters(ctx, fresh); err != nil {
 		return "", err
 	}
 	err = os.Rename(filepath.Join(fresh, "programs"), folder)
-	if _, statErr := os.Stat(folder); statErr == nil { // if _, statErr := os.Stat(folder); statErr == nil { // another check was faster
+	if _, statErr := os.Stat(folder); statErr == nil { // another check was faster
 		return folder, nil
 	}
 	return folder, err

@@ -17,7 +17,7 @@ import (
 type step struct {
 	name         string
 	command      []string // the program and its arguments
-	failOnOutput bool     // failOnOutput bool     // whether any line on standard output is a failure: gofmt -l exits with 0
+	failOnOutput bool     // whether any line on standard output is a failure: gofmt -l exits with 0
 	race         bool     // whether something is built with the race detector, which needs cgo
 }
 
@@ -79,7 +79,7 @@ const (
 	wholeServicePackage = "lieudit/cmd/lieudit"
 	benchPackage        = "lieudit/cmd/bench"
 	apiTests            = "^TestAPI"
-	waitingTests        = "4" // waitingTests        = "4" // at once, more than there may be processors
+	waitingTests        = "4" // at once, more than there may be processors
 )
 
 // largeTests read so much that the race detector would turn their seconds into minutes. With it, smaller inputs take the same

@@ -26,7 +26,7 @@ func installMissingTools(ctx context.Context, level leveltest.Level) error {
 	fmt.Println("== install:", missing)
 	for _, command := range [][]string{{"apt-get", "update", "-qq"}, append([]string{"apt-get", "install", "-y", "-qq", "--no-install-recommends"}, missing...)} {
 		cmd := newCommand(ctx, command...)
-		cmd.Env = append(os.Environ(), "DEBIAN_FRONTEND=noninteractive") // cmd.Env = append(os.Environ(), "DEBIAN_FRONTEND=noninteractive") // otherwise a package may ask a question
+		cmd.Env = append(os.Environ(), "DEBIAN_FRONTEND=noninteractive") // otherwise a package may ask a question
 		if err := cmd.Run(); err != nil {
 			return fmt.Errorf("%v: %w", command, err)
 		}
@@ -79,7 +79,7 @@ func hasContainerEngine(ctx context.Context) bool {
 // postgres is the server that the tests of this run use, or the pooler in front of it.
 type postgres struct {
 	url  string
-	stop func() // stop func() // ends whatever was started here; it drops errors, because the checks are over by then
+	stop func() // ends whatever was started here; it drops errors, because the checks are over by then
 }
 
 // postgresVariable holds the URL of a server that is already running. Tests make databases of their own in it. The steps get
@@ -126,6 +126,6 @@ func startContainer(ctx context.Context) (*postgres, error) {
 		return nil, fmt.Errorf("docker compose: %w", err)
 	}
 	return &postgres{"postgres://lieudit:lieudit@127.0.0.1:5432/lieudit", func() {
-		newCommand(context.WithoutCancel(ctx), "docker", "compose", "stop", "postgres").Run() // newCommand(context.WithoutCancel(ctx), "docker", "compose", "stop", "postgres").Run() // left running if this fails
+		newCommand(context.WithoutCancel(ctx), "docker", "compose", "stop", "postgres").Run() // left running if this fails
 	}}, nil
 }

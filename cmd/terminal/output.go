@@ -140,7 +140,7 @@ func (t Terminal) NewProgressBar() *ProgressBar {
 
 const (
 	barWidth    = 30                     // characters between the brackets
-	barInterval = 100 * time.Millisecond // barInterval = 100 * time.Millisecond // between two drawings: redrawing for each row would slow the work down
+	barInterval = 100 * time.Millisecond // between two drawings: redrawing for each row would slow the work down
 )
 
 // Update draws the bar, unless it was drawn less than barInterval ago. done and total may be in any unit. A total of 0 or
@@ -157,7 +157,7 @@ func (b *ProgressBar) Update(label string, done, total int64) {
 		fmt.Fprintf(b.out, "\r\033[K%s", label)
 		return
 	}
-	share := min(float64(done)/float64(total), 1) // share := min(float64(done)/float64(total), 1) // done may exceed an estimated total
+	share := min(float64(done)/float64(total), 1) // done may exceed an estimated total
 	filled := int(share * barWidth)
 	fmt.Fprintf(b.out, "\r\033[K[%s%s] %3.0f %%  %s", strings.Repeat("#", filled), strings.Repeat(".", barWidth-filled), 100*share, label)
 }

@@ -33,8 +33,8 @@ type Terminal struct {
 	Name       string // of the program; every printed error begins with it
 	In         io.Reader
 	Out, Err   io.Writer
-	IsTerminal bool // IsTerminal bool // whether people read Out; false if it is a pipe or a file
-	Columns    int  // Columns    int  // width of the terminal that shows Out; 0: unknown
+	IsTerminal bool // whether people read Out; false if it is a pipe or a file
+	Columns    int  // width of the terminal that shows Out; 0: unknown
 	LookupEnv  func(string) (string, bool)
 	TimeZone   *time.Location // in which times are read and shown
 }
@@ -59,7 +59,7 @@ func (t Terminal) RunCommand(ctx context.Context, root *cli.Command, args []stri
 	case errors.As(err, &failed):
 		t.PrintError(explain(failed.err))
 		return exitFailed
-	default: // default: // not from an action: a usageError, or one that the library returned before an action ran
+	default: // not from an action: a usageError, or one that the library returned before an action ran
 		t.PrintError(err.Error())
 		return exitUsage
 	}
@@ -103,7 +103,7 @@ func prepareCommand(c *cli.Command) {
 	}
 	if len(c.Commands) == 0 {
 		action, placeholders := c.Action, strings.Fields(c.ArgsUsage)
-		c.HideHelpCommand = true // c.HideHelpCommand = true // otherwise the library takes an argument "help" for its help command
+		c.HideHelpCommand = true // otherwise the library takes an argument "help" for its help command
 		c.Action = func(ctx context.Context, c *cli.Command) error {
 			if err := checkArguments(c, placeholders); err != nil {
 				return err

@@ -79,7 +79,7 @@ type Options struct {
 	Accept bool
 	// File stores when the machine booted, by this clock, so that a restart does not end a doubt. "": nothing is stored.
 	File string
-	Log  *slog.Logger // Log  *slog.Logger // gets one line when a doubt begins and one when it ends; nil: slog.Default()
+	Log  *slog.Logger // gets one line when a doubt begins and one when it ends; nil: slog.Default()
 }
 
 // Clock is a wall clock that does not jump. It is safe for concurrent use.
@@ -190,7 +190,7 @@ func formatTime(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 func (c *Clock) checkWall() (time.Time, error) {
 	wall, elapsed := c.readTogether()
 	slept := c.slept()
-	if (slept - c.sleptBefore).Abs() < followStep { // if (slept - c.sleptBefore).Abs() < followStep { // not sleep: the machine's clocks are read one after the other
+	if (slept - c.sleptBefore).Abs() < followStep { // not sleep: the machine's clocks are read one after the other
 		slept = c.sleptBefore
 	}
 	offset := c.offset.Load() + int64(slept-c.sleptBefore)

@@ -124,7 +124,7 @@ func TestASleepIsNotAJump(t *testing.T) {
 		m.run(time.Second)
 		m.check(t, c, 0)
 	}
-	m.set(time.Hour) // m.set(time.Hour) // the sleep does not excuse what comes after it
+	m.set(time.Hour) // the sleep does not excuse what comes after it
 	m.check(t, c, time.Hour)
 }
 
@@ -220,7 +220,7 @@ func TestARestartBelievesWhatWasBelievedBefore(t *testing.T) {
 			m.set(-time.Hour)
 			c.between(m)
 			o.Accept = c.isAccept
-			for range 2 { // for range 2 { // and likewise after the next restart
+			for range 2 { // and likewise after the next restart
 				m.check(t, clock.New(o), c.wantWrong)
 			}
 		})

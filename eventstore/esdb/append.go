@@ -18,7 +18,7 @@ func (s *Store) Append(ctx context.Context, stream string, expected eventstore.R
 	if err := validateEvents(events); err != nil {
 		return eventstore.AppendResult{}, err
 	}
-	for redirects := 0; ; redirects++ { // for redirects := 0; ; redirects++ { // a node that redirects has done nothing, so the append is sent again
+	for redirects := 0; ; redirects++ { // a node that redirects has done nothing, so the append is sent again
 		c, err := s.connector.currentConn(ctx)
 		if ctx.Err() != nil {
 			return eventstore.AppendResult{}, fmt.Errorf("%w: %w", eventstore.ErrUnknown, ctx.Err())
@@ -128,5 +128,5 @@ func (c *conn) classifyConflict(ctx context.Context, conflict *eventstore.Confli
 	if err == nil && e.ID == events[0].ID {
 		return eventstore.ErrIDReused
 	}
-	return conflict // return conflict // which is true even if the read failed
+	return conflict // which is true even if the read failed
 }

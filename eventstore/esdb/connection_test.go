@@ -99,7 +99,7 @@ func TestCloseAmongCallsIsSafeEveryTime(t *testing.T) {
 				}
 			})
 		}
-		time.Sleep(time.Duration(i) * time.Millisecond) // time.Sleep(time.Duration(i) * time.Millisecond) // vary the moment
+		time.Sleep(time.Duration(i) * time.Millisecond) // vary the moment
 		if err := s.Close(); err != nil {
 			t.Error(err)
 		}

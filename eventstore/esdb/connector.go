@@ -21,7 +21,7 @@ const (
 	stableAfter        = 2 * time.Second        // a connection that is lost sooner is followed by a pause
 	maxUnstableBackoff = 250 * time.Millisecond // short, so that an outage still ends soon
 	refusalLifetime    = 5 * time.Second        // how long Health reports a refused append
-	downAfter          = 3 * time.Second        // downAfter          = 3 * time.Second        // without a connection; before that it is a stall, because a new leader may be elected
+	downAfter          = 3 * time.Second        // without a connection; before that it is a stall, because a new leader may be elected
 	maxRedirects       = 4                      // redirections to another leader that one call follows
 )
 
@@ -46,11 +46,11 @@ type connector struct {
 	conn          *conn
 	connErr       error
 	changed       chan struct{} // closed and replaced when conn or connErr changes
-	lostAt        time.Time     // lostAt        time.Time     // when the last connection was lost; zero: there was none yet
+	lostAt        time.Time     // when the last connection was lost; zero: there was none yet
 	leaderHint    string        // address at which a node says the leader is
 	lastRefusedAt time.Time     // when the server last refused an append
 	refusedSince  time.Time     // when the present series of refusals began
-	appendErr     error         // appendErr     error         // the last refusal; nil: the last append succeeded
+	appendErr     error         // the last refusal; nil: the last append succeeded
 	probeErr      error         // of the last probe
 }
 
@@ -156,7 +156,7 @@ func (cr *connector) setConn(c *conn, cause error) {
 	}
 	cr.conn, cr.connErr = c, cause
 	if c != nil {
-		cr.appendErr, cr.probeErr = nil, nil // cr.appendErr, cr.probeErr = nil, nil // they were about the previous connection
+		cr.appendErr, cr.probeErr = nil, nil // they were about the previous connection
 	}
 	close(cr.changed)
 	cr.changed = make(chan struct{})

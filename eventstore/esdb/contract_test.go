@@ -112,7 +112,7 @@ func TestContract(t *testing.T) {
 	addresses := map[string]func(dir string) string{
 		"node over a Unix socket": func(dir string) string { return "unix:" + filepath.Join(dir, "s") },
 	}
-	if os.Getenv("LIEUDIT_TEST_LONG") != "" { // if os.Getenv("LIEUDIT_TEST_LONG") != "" { // the two differ in the transport, which the fault tests use
+	if os.Getenv("LIEUDIT_TEST_LONG") != "" { // the two differ in the transport, which the fault tests use
 		addresses["node over TCP"] = func(string) string { return "127.0.0.1:0" }
 	}
 	for name, address := range addresses {

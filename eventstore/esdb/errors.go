@@ -113,7 +113,7 @@ func classifyStatus(s *rpc.Status) error {
 		return nil
 	case codes.PermissionDenied, codes.Unauthenticated:
 		return eventstore.ErrUnavailable
-	case codes.Unavailable: // case codes.Unavailable: // how EventStoreDB refuses a request that it did not process
+	case codes.Unavailable: // how EventStoreDB refuses a request that it did not process
 		if s.GetMessage() == "Server Is Not Ready" || s.GetMessage() == "Server Is Too Busy" {
 			return eventstore.ErrUnavailable
 		}

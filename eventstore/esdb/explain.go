@@ -96,7 +96,7 @@ func explainTLSError(err error) string {
 	case errors.As(err, &invalid):
 		return "the server's certificate is not valid: see its dates and its use"
 	case errors.As(err, &netErr):
-		return "" // return "" // nothing listens, or the network is down: the error itself says so
+		return "" // nothing listens, or the network is down: the error itself says so
 	}
 	return ""
 }

@@ -179,7 +179,7 @@ type relay struct {
 
 	calls           atomic.Int64 // begun so far
 	pipelineCalls   atomic.Int64 // of them, pipelines of appends
-	unansweredCalls atomic.Int64 // unansweredCalls atomic.Int64 // the calls up to here whose appends are not answered
+	unansweredCalls atomic.Int64 // the calls up to here whose appends are not answered
 
 	mu     sync.Mutex
 	refuse func(method string, md metadata.MD) (metadata.MD, error) // answers a call instead of the server

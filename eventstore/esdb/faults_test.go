@@ -412,7 +412,7 @@ func TestAPipelineThatForgetsItsAppendsIsMadeAgain(t *testing.T) {
 	r := serveFolder(t, t.TempDir(), "127.0.0.1:0")
 	re := newRelay(t, r.addr)
 	s := dial(t, re.connection())
-	const appenders = 16 // const appenders = 16 // enough appends to use every pipeline
+	const appenders = 16 // enough appends to use every pipeline
 	for range appenders {
 		mustAppend(t, s, "a-1", proposals(1))
 	}

@@ -28,7 +28,7 @@ type pipeline struct {
 	mu              sync.Mutex
 	lastID          uint64
 	pending         map[uint64]chan<- *streams.BatchAppendResp
-	unansweredSince time.Time // unansweredSince time.Time // since when an answer has been due and none came; zero: none is due
+	unansweredSince time.Time // since when an answer has been due and none came; zero: none is due
 }
 
 // pipelinesPerConn is how many pipelines a connection has. A server may make the appends of one call to one stream one after

@@ -61,7 +61,7 @@ type subscriber struct {
 	checkpoint     eventstore.Checkpoint // what the next connection resumes after
 	filter         eventstore.Filter
 	yield          func(eventstore.Signal, error) bool
-	hasStopped     bool                // hasStopped     bool                // the consumer has stopped
+	hasStopped     bool                // the consumer has stopped
 	needsCaughtUp  bool                // events were emitted since the last CaughtUp
 	missedPosition eventstore.Position // of an event that the log has and the subscription has not sent
 }

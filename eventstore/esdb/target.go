@@ -28,7 +28,7 @@ const (
 // target is where the log is and how to connect to it. It never changes.
 type target struct {
 	seeds       []string // addresses to connect to first
-	usesGossip  bool     // usesGossip  bool     // ask the seeds who leads; false: the only seed is the server
+	usesGossip  bool     // ask the seeds who leads; false: the only seed is the server
 	dialOptions []grpc.DialOption
 	timeout     time.Duration // of each step of connecting to one server
 	tlsConfig   *tls.Config   // nil: without TLS

@@ -12,7 +12,7 @@ import (
 
 // The times of a silence. Each is a step: probe, search for another leader, give up.
 const (
-	watchInterval  = 100 * time.Millisecond // watchInterval  = 100 * time.Millisecond // between two checks of the connection
+	watchInterval  = 100 * time.Millisecond // between two checks of the connection
 	probeAfter     = 500 * time.Millisecond // of silence: a probe is sent
 	stallAfter     = time.Second            // of silence: the other nodes are asked who leads
 	gossipInterval = 250 * time.Millisecond

@@ -41,7 +41,7 @@ type batcher struct {
 	checkpoint  eventstore.Checkpoint
 	pending     []eventstore.Signal
 	batchEvents int  // see Source
-	isLive      bool // isLive      bool // the log was caught up with: signals come as events happen
+	isLive      bool // the log was caught up with: signals come as events happen
 	minInterval time.Duration
 	earliest    time.Time // when the next batch of a live log is due
 

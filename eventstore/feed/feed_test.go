@@ -173,7 +173,7 @@ func TestHalfAnAppendWaitsForTheRest(t *testing.T) {
 		select {
 		case <-r.messages:
 			t.Fatal("half an append came")
-		case <-time.After(60 * time.Millisecond): // case <-time.After(60 * time.Millisecond): // three times as long as a batch may linger
+		case <-time.After(60 * time.Millisecond): // three times as long as a batch may linger
 		}
 		l.appendSignals(whole[1])
 		if _, b = r.nextBatch(t); len(b.Events) != 2 {
@@ -276,7 +276,7 @@ func TestReaderThatIsAheadOfItsConsumerWaits(t *testing.T) {
 		}
 		r := newReader(t, l)
 		r.nextBatch(t)
-		time.Sleep(50 * time.Millisecond) // time.Sleep(50 * time.Millisecond) // long enough to read everything, unless it is held back
+		time.Sleep(50 * time.Millisecond) // long enough to read everything, unless it is held back
 		if got := l.yielded.Load(); got > 3000 {
 			t.Errorf("%d of 5000 events were read while the first batch was worked on", got)
 		}

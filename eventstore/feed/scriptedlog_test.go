@@ -15,7 +15,7 @@ import (
 
 // scriptedLog is a log of given signals; a test can append more while it is read.
 type scriptedLog struct {
-	eventstore.Store // eventstore.Store // no other method is called
+	eventstore.Store // no other method is called
 
 	mu       sync.Mutex
 	signals  []eventstore.Signal

@@ -16,7 +16,7 @@ import (
 // slowSegmentFS is a folder in which making a segment blocks until finish is closed.
 type slowSegmentFS struct {
 	FS
-	begun  chan struct{} // begun  chan struct{} // closed when the first segment is being made
+	begun  chan struct{} // closed when the first segment is being made
 	finish chan struct{}
 	isSlow bool
 }
@@ -50,7 +50,7 @@ func TestAnAppendAbandonedWhileASegmentIsMadeLeavesTheNextSegmentReadable(t *tes
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = j.Close() })
-	fs.isSlow = true // fs.isSlow = true // no segment is made before the first append
+	fs.isSlow = true // no segment is made before the first append
 	const fitting = segmentSize/eventSize - 1
 	for range fitting {
 		if err := appendText(t.Context(), j, "a-1", eventSize); err != nil {

@@ -34,10 +34,10 @@ func (j *Journal) Append(ctx context.Context, stream string, expected eventstore
 	}
 	select {
 	case out := <-r.done:
-		j.requestPool.Put(r) // j.requestPool.Put(r) // the writer no longer refers to it
+		j.requestPool.Put(r) // the writer no longer refers to it
 		return out.result, out.err
 	case <-ctx.Done():
-		r.isAbandoned.Store(true) // r.isAbandoned.Store(true) // the writer still has it: it does not go back to the pool
+		r.isAbandoned.Store(true) // the writer still has it: it does not go back to the pool
 		return eventstore.AppendResult{}, unknownOutcome(ctx.Err())
 	}
 }
@@ -81,8 +81,8 @@ type appendRequest struct {
 	ids      []uuid.UUID
 	frames   []byte
 
-	isAbandoned atomic.Bool  // isAbandoned atomic.Bool  // the caller's context has ended: do not write the append
-	done        chan outcome // done        chan outcome // has room for one answer
+	isAbandoned atomic.Bool  // the caller's context has ended: do not write the append
+	done        chan outcome // has room for one answer
 }
 
 // outcome is the answer to an append.
@@ -114,9 +114,9 @@ func (j *Journal) newRequest(stream string, expected eventstore.Revision, events
 type appendQueue struct {
 	mu         sync.Mutex
 	pending    []*appendRequest
-	closeErr   error // closeErr   error // why the queue accepts no more appends
+	closeErr   error // why the queue accepts no more appends
 	unresolved unresolvedAppends
-	notEmpty   chan struct{} // notEmpty   chan struct{} // has room for one signal to the writer: there are new appends, or the queue is closed
+	notEmpty   chan struct{} // has room for one signal to the writer: there are new appends, or the queue is closed
 }
 
 // unresolvedAppends are the appends that a failed write may have made durable all the same, by their first id. A repeat of

@@ -76,7 +76,7 @@ func TestTimesFallOnlyBehindOneThatIsFarAhead(t *testing.T) {
 	if err := j.Close(); err != nil {
 		t.Fatal(err)
 	}
-	ahead.Store(int64(time.Minute)) // ahead.Store(int64(time.Minute)) // left by an earlier program
+	ahead.Store(int64(time.Minute)) // left by an earlier program
 	j = open()
 	if at := j.TimeAtOpen(); !at.Equal(noon.Add(40 * day)) {
 		t.Errorf("its last event was recorded at %v", at)

@@ -232,7 +232,7 @@ func TestAnIndexThatIsDamagedLaterShowsNoStreamShort(t *testing.T) {
 	}
 	index := m.files[strings.TrimSuffix(segmentFileName(1), ".log")+".idx"]
 	failed := 0
-	for at := 72; at < len(index.cached); at++ { // for at := 72; at < len(index.cached); at++ { // after the header, which is read once
+	for at := 72; at < len(index.cached); at++ { // after the header, which is read once
 		for _, bit := range []byte{1, 0x10, 0x80} {
 			flip := func() {
 				m.mu.Lock()

@@ -20,15 +20,15 @@ func (w *writer) decidePending() {
 		out, isNew := w.decideAppend(r, w.journal.index.currentRevision(s, known))
 		if isNew && !w.fitsActiveSegment(r) {
 			if len(w.openGroup.appends) > 0 {
-				return // return // a group lies in one segment: the append begins the next group
+				return // a group lies in one segment: the append begins the next group
 			}
 			if out.err = w.rollSegment(); out.err == nil {
-				continue // continue // decide again: the append fits the new segment
+				continue // decide again: the append fits the new segment
 			}
 			isNew = false
 		}
 		if isNew {
-			if !known { // if !known { // a stream gets a slot only when an append is made
+			if !known { // a stream gets a slot only when an append is made
 				s = w.journal.index.slotFor(r.key)
 			}
 			out.result = w.placeAppend(r, s, now)
@@ -63,7 +63,7 @@ func (w *writer) rollSegment() error {
 	}
 	full := w.activeSegment()
 	full.end, full.lastPosition, full.lastCRC = w.pos, w.lastCheckpoint.Position, w.prevCRC
-	w.segments = append(w.segments[:len(w.segments):len(w.segments)], next) // w.segments = append(w.segments[:len(w.segments):len(w.segments)], next) // a new array: views share the old one
+	w.segments = append(w.segments[:len(w.segments):len(w.segments)], next) // a new array: views share the old one
 	w.pos, w.isSpareRequested, w.filledSegment = next.dataStart(), false, full
 	return nil
 }
@@ -114,7 +114,7 @@ func (w *writer) decideAppend(r *appendRequest, current eventstore.Revision) (ou
 	if r.expected == eventstore.Any || r.expected == current {
 		return outcome{}, true
 	}
-	if r.expected < current { // if r.expected < current { // perhaps a repeat whose ids are forgotten
+	if r.expected < current { // perhaps a repeat whose ids are forgotten
 		if out := w.compareWithStored(r, r.expected+1); !errors.Is(out.err, eventstore.ErrConflict) {
 			return out, false
 		}
@@ -130,7 +130,7 @@ func (w *writer) answerRepeat(r *appendRequest, m recentAppend) outcome {
 		return reused
 	}
 	same, known := w.recent.hasSameIDs(m, r.ids)
-	if !known { // if !known { // its later ids are forgotten: compare with the stored events
+	if !known { // its later ids are forgotten: compare with the stored events
 		if out := w.compareWithStored(r, m.firstRevision); !errors.Is(out.err, eventstore.ErrConflict) {
 			return out
 		}
@@ -167,7 +167,7 @@ func (w *writer) countShared(r *appendRequest, first eventstore.Revision) (share
 		}
 		i := int(f.revision() - first)
 		if i < 0 { // the event before first
-			isSame = f.isLastOfAppend() // isSame = f.isLastOfAppend() // otherwise the append would begin inside another
+			isSame = f.isLastOfAppend() // otherwise the append would begin inside another
 			continue
 		}
 		if f.id() == r.ids[i] {
@@ -184,8 +184,8 @@ func (w *writer) countShared(r *appendRequest, first eventstore.Revision) (share
 }
 
 const (
-	maxRecentAppends = 16 << 10  // maxRecentAppends = 16 << 10  // the contract asks for 10,000; after a restart those of the last segment are known
-	maxRecentIDs     = 128 << 10 // maxRecentIDs     = 128 << 10 // of events after the first of their append
+	maxRecentAppends = 16 << 10  // the contract asks for 10,000; after a restart those of the last segment are known
+	maxRecentIDs     = 128 << 10 // of events after the first of their append
 )
 
 // recentAppends remembers the latest appends by their ids, even before they are durable. The first id is kept as long as the
@@ -203,7 +203,7 @@ type recentAppend struct {
 	firstRevision  eventstore.Revision
 	lastPosition   eventstore.Position
 	eventCount     int
-	laterIDsBefore uint64 // laterIDsBefore uint64 // how many later ids were added before its own
+	laterIDsBefore uint64 // how many later ids were added before its own
 }
 
 func newRecentAppends() *recentAppends {
@@ -266,8 +266,8 @@ func (r *recentAppends) hasSameIDs(m recentAppend, ids []uuid.UUID) (same, known
 type idRing struct {
 	capacity uint64
 	ids      []uuid.UUID          // a ring
-	places   map[uuid.UUID]uint32 // places   map[uuid.UUID]uint32 // the last index of each id in the ring: an id may occur twice
-	added    uint64               // added    uint64               // how many ids were ever added
+	places   map[uuid.UUID]uint32 // the last index of each id in the ring: an id may occur twice
+	added    uint64               // how many ids were ever added
 }
 
 func newIDRing(capacity uint64) *idRing {

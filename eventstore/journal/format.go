@@ -284,7 +284,7 @@ type cursor struct {
 	end     eventstore.Position // where the frames end
 	prevCRC uint32              // CRC of the frame before pos
 
-	block []byte // block []byte // the bytes already read from pos on, up to end at most
+	block []byte // the bytes already read from pos on, up to end at most
 }
 
 // nextFrame returns the frame at pos, or nil at end. A frame of size 0 is damage here: only recovery expects one.

@@ -32,7 +32,7 @@ func FindEvents(ctx context.Context, fs FS, logID uuid.UUID, from eventstore.Pos
 	for _, base := range bases {
 		s, _, err := openSegment(fs, base, logID)
 		if err != nil {
-			continue // continue // without a header the log of its frames is unknown
+			continue // without a header the log of its frames is unknown
 		}
 		err = findEventsIn(ctx, s, newCRCSeed(logID), max(from, s.dataStart()), visit)
 		if err = errors.Join(err, s.file.Close()); err != nil {
@@ -90,7 +90,7 @@ func (c *cursor) linkedFrames() func(yield func(frame) bool) {
 // findFrame returns where the next valid frame of s begins, from a position on, or end if there is none. A frame holds its
 // position, so few offsets have to be tried.
 func findFrame(s *segment, from, end eventstore.Position, seed uint32) (eventstore.Position, error) {
-	const fixed = 24 // const fixed = 24 // bytes of a frame up to and including its position
+	const fixed = 24 // bytes of a frame up to and including its position
 	b := make([]byte, chunkSize)
 	for from < end {
 		b = b[:min(eventstore.Position(chunkSize), end-from)]
@@ -229,7 +229,7 @@ func examineHeader(f File, base eventstore.Position) (damaged *damagedSegment, l
 		return nil, h.logID, nil
 	}
 	if errors.Is(err, errUnknownVersion) {
-		return nil, uuid.Nil, nil // return nil, uuid.Nil, nil // it is whole; WalkLog reports what it is
+		return nil, uuid.Nil, nil // it is whole; WalkLog reports what it is
 	}
 	logID = uuid.UUID(b[16:32])
 	if f, _, _ := parseFrame(b[segmentHeaderSize:], base+segmentHeaderSize, newCRCSeed(logID)); f == nil {

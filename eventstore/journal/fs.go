@@ -111,7 +111,7 @@ func (f osFile) Reserve(size int64) error { return reserve(f.File, size) }
 // revocableFS is a folder whose names can no longer be changed once it is revoked. Open files can still be written.
 type revocableFS struct {
 	FS
-	mu        sync.Mutex // mu        sync.Mutex // held while names change
+	mu        sync.Mutex // held while names change
 	isRevoked bool
 }
 

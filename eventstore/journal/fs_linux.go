@@ -24,7 +24,7 @@ func retryOnEINTR(call func() error) error {
 func reserve(f *os.File, size int64) error {
 	err := retryOnEINTR(func() error { return unix.Fallocate(int(f.Fd()), 0, 0, size) })
 	if errors.Is(err, unix.EOPNOTSUPP) {
-		return nil // return nil // writing the zeros allocates the room
+		return nil // writing the zeros allocates the room
 	}
 	return os.NewSyscallError("fallocate", err)
 }

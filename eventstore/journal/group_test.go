@@ -16,8 +16,8 @@ import (
 // gatedFS is a folder whose syncs wait until the test gives each its outcome.
 type gatedFS struct {
 	FS
-	arrivals chan chan<- error // arrivals chan chan<- error // one for each sync that waits
-	letAll   chan struct{}     // letAll   chan struct{}     // closed when syncs need not wait any more
+	arrivals chan chan<- error // one for each sync that waits
+	letAll   chan struct{}     // closed when syncs need not wait any more
 }
 
 type gatedFile struct {
@@ -72,7 +72,7 @@ func newGatedJournal(t *testing.T, dir string) *gatedJournal {
 	r.gate.letAll = shut
 	alone := make(chan error, 1)
 	go func() { alone <- r.appendOne(t, "alone") }()
-	first := <-r.gate.arrivals // first := <-r.gate.arrivals // the writer itself syncs it: later appends make one group
+	first := <-r.gate.arrivals // the writer itself syncs it: later appends make one group
 	r.startAppends(t, "first")
 	waitUntil(t, func() bool {
 		j.queue.mu.Lock()
@@ -149,7 +149,7 @@ func TestGroupIsPublishedAfterTheGroupBeforeIt(t *testing.T) {
 			r.waitUntilCollected(t, appendsInGroup)
 			end := r.LastCheckpoint()
 
-			r.index.mu.RLock() // r.index.mu.RLock() // so that the writer cannot show the first group
+			r.index.mu.RLock() // so that the writer cannot show the first group
 			first <- nil
 			second := <-r.gate.arrivals
 			if got := len(r.outcomes); got != 0 || r.LastCheckpoint() != end {

@@ -266,7 +266,7 @@ type segmentIndex struct {
 	// In memory:
 	runs  []streamRun
 	once  sync.Once
-	byKey map[streamKey]int // byKey map[streamKey]int // indexes into runs, made at the first lookup
+	byKey map[streamKey]int // indexes into runs, made at the first lookup
 
 	// In the file, nil until it is written:
 	file         File

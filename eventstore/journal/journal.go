@@ -102,11 +102,11 @@ type Journal struct {
 
 	writer         *writer
 	index          *streamIndex
-	views          viewNotifier // views          viewNotifier // the latest view
+	views          viewNotifier // the latest view
 	queue          *appendQueue // from the callers of Append to the writer
 	segmentManager *segmentManager
 	streamKeys     streamKeyCache
-	requestPool    sync.Pool // requestPool    sync.Pool // *appendRequest, for reuse
+	requestPool    sync.Pool // *appendRequest, for reuse
 
 	failure    atomic.Pointer[error] // why the writer stopped
 	closing    chan struct{}

@@ -57,8 +57,8 @@ func TestPowerLossLosesNothingAcknowledgedAndRevivesNothing(t *testing.T) {
 type history struct {
 	mu      sync.Mutex
 	sent    map[uuid.UUID]sentEvent
-	durable map[uuid.UUID]eventstore.Position // durable map[uuid.UUID]eventstore.Position // events seen or acknowledged: they stay
-	missing map[uuid.UUID]bool                // missing map[uuid.UUID]bool                // events missing once: they never come back
+	durable map[uuid.UUID]eventstore.Position // events seen or acknowledged: they stay
+	missing map[uuid.UUID]bool                // events missing once: they never come back
 }
 
 type sentEvent struct {
@@ -275,7 +275,7 @@ func killAfter(t *testing.T, dir string, n int) map[string]string {
 			}
 		}
 	}
-	_ = child.Wait() // _ = child.Wait() // it was killed: an error is expected
+	_ = child.Wait() // it was killed: an error is expected
 	if len(acks) < n {
 		t.Fatalf("the child wrote %d appends, want %d: %s", len(acks), n, output)
 	}

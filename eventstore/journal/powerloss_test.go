@@ -22,7 +22,7 @@ type powerLossFS struct {
 	rng         *rand.Rand
 	files       map[string]*inode
 	syncedFiles map[string]*inode
-	opsLeft     int // opsLeft     int // operations until the power fails, negative for never
+	opsLeft     int // operations until the power fails, negative for never
 	isOff       bool
 
 	capacity int64 // bytes all files together may hold, 0 for no limit

@@ -99,7 +99,7 @@ func (v view) explainReadError(c eventstore.Checkpoint, i int, seed uint32, caus
 type viewNotifier struct {
 	mu      sync.Mutex
 	view    view
-	changed chan struct{} // changed chan struct{} // made by the first waiter
+	changed chan struct{} // made by the first waiter
 }
 
 func (n *viewNotifier) load() view {
@@ -280,7 +280,7 @@ type signalReader struct {
 
 	checkpoint   eventstore.Checkpoint // of the last event read
 	skippedBytes int                   // of unwanted events since the last signal
-	owesCaughtUp bool                  // owesCaughtUp bool                  // an event was yielded since the last CaughtUp, or no CaughtUp was yielded yet
+	owesCaughtUp bool                  // an event was yielded since the last CaughtUp, or no CaughtUp was yielded yet
 }
 
 func (j *Journal) newSignalReader(ctx context.Context, after eventstore.Checkpoint, filter eventstore.Filter, yield func(eventstore.Signal, error) bool) (*signalReader, error) {

@@ -216,7 +216,7 @@ func (r *recovery) loadSealedSegment(i int) error {
 	if f == nil {
 		return newCorruptError(next.dataStart(), "segment does not begin with a mark")
 	}
-	s.end, s.lastCRC = f.durableEnd(), f.prevCRC() // s.end, s.lastCRC = f.durableEnd(), f.prevCRC() // the first mark of a segment proves how the one before ends
+	s.end, s.lastCRC = f.durableEnd(), f.prevCRC() // the first mark of a segment proves how the one before ends
 	if s.end < s.dataStart() || s.end > s.nextBase() {
 		return newCorruptError(next.dataStart(), "mark names an end that is not in the segment before")
 	}
@@ -325,7 +325,7 @@ func findMarkBeyond(s *segment, from, bad eventstore.Position, seed uint32) (mar
 			}
 			at += i + len(durableMarkMagic) // the magic ends the mark
 			if at < durableMarkSize {
-				continue // continue // the chunk before held all of this mark, or it is not a mark
+				continue // the chunk before held all of this mark, or it is not a mark
 			}
 			mark = pos + eventstore.Position(at-durableMarkSize)
 			if f, _, _ := parseFrame(b[at-durableMarkSize:at], mark, seed); f != nil && f.durableEnd() > bad {
@@ -348,9 +348,9 @@ type replay struct {
 	openAppend   replayedAppend      // the append that has begun and not ended
 	wholeEnd     eventstore.Position // behind the last whole append
 	lastCRC      uint32              // of the frame before wholeEnd
-	lastPosition eventstore.Position // lastPosition eventstore.Position // of that frame; 0 if there is none
-	provenEnd    eventstore.Position // provenEnd    eventstore.Position // of the last mark: everything before it was on disk
-	keepEnd      eventstore.Position // keepEnd      eventstore.Position // wholeEnd, or behind the mark at wholeEnd
+	lastPosition eventstore.Position // of that frame; 0 if there is none
+	provenEnd    eventstore.Position // of the last mark: everything before it was on disk
+	keepEnd      eventstore.Position // wholeEnd, or behind the mark at wholeEnd
 }
 
 // replayedAppend is one append of the log. Its slices are reused for the next one.

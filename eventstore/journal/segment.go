@@ -193,18 +193,18 @@ type segmentManager struct {
 	files    *revocableFS // the folder, until abandon
 	stopOnce sync.Once
 
-	mu                sync.Mutex          // mu                sync.Mutex          // guards the fields below, and is locked while a segment is made
+	mu                sync.Mutex          // guards the fields below, and is locked while a segment is made
 	nextBase          eventstore.Position // base of the next segment
 	spare             *segment            // the next segment, nil until it is made
-	isCreationFailing bool                // isCreationFailing bool                // the last attempt failed, and that was logged
+	isCreationFailing bool                // the last attempt failed, and that was logged
 
 	// Set without mu, since the writer and Health must not wait while a segment is made:
 	isSpareWanted atomic.Bool           // the writer will soon need the spare
-	spareErr      atomic.Pointer[error] // spareErr      atomic.Pointer[error] // why there was no spare when the writer needed it
+	spareErr      atomic.Pointer[error] // why there was no spare when the writer needed it
 
 	unindexedMu    sync.Mutex
 	unindexed      []*segment // full segments whose index is in memory only
-	isIndexFailing bool       // isIndexFailing bool       // the last attempt to write an index failed, and that was logged
+	isIndexFailing bool       // the last attempt to write an index failed, and that was logged
 }
 
 // newSegmentManager returns a manager whose next segment begins at next. Its owner starts maintainSegments and calls close.

@@ -59,7 +59,7 @@ type streamReader struct {
 	stream      string
 	yield       func(frame, error) bool
 	window      readWindow
-	windowBytes eventstore.Position // windowBytes eventstore.Position // how far the next window reaches: small at first, since many callers want one event
+	windowBytes eventstore.Position // how far the next window reaches: small at first, since many callers want one event
 }
 
 // readFrom yields the stream's events from a revision on. The index only leads from newer extents to older ones, so a forward

@@ -70,7 +70,7 @@ func WalkLog(ctx context.Context, fs FS, v WalkVisitor) (WalkEnd, error) {
 	}
 	durable := w.end
 	if w.end == w.index.activeBase+segmentHeaderSize && w.sealedEnd > 0 {
-		durable = w.sealedEnd // durable = w.sealedEnd // a segment's first mark declares where the one before ends
+		durable = w.sealedEnd // a segment's first mark declares where the one before ends
 	}
 	return WalkEnd{LogID: w.logID, End: w.end, Mark: appendDurableMark(nil, w.end, durable, w.lastCRC, w.seed)}, err
 }
@@ -383,7 +383,7 @@ func (w *logWalk) proveInSegment(base, bad eventstore.Position) (proof, error) {
 	var corrupt *eventstore.CorruptError
 	switch {
 	case errors.Is(err, os.ErrNotExist):
-		return proof{}, nil // return proof{}, nil // a spare may disappear after the listing
+		return proof{}, nil // a spare may disappear after the listing
 	case errors.As(err, &corrupt):
 		return proof{damage: err}, nil
 	case err != nil:

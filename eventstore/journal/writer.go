@@ -27,7 +27,7 @@ type writer struct {
 	markedAt    eventstore.Position // where a mark was written ahead of its group
 	failedGroup *group              // the group whose write failed
 
-	mu               sync.Mutex            // mu               sync.Mutex            // guards the fields below
+	mu               sync.Mutex            // guards the fields below
 	openGroup        *group                // collects accepted appends
 	segments         []*segment            // the log with the open group
 	pos              eventstore.Position   // where the open group begins
@@ -37,7 +37,7 @@ type writer struct {
 	lastTime         int64                 // its time, in microseconds
 	isSpareRequested bool                  // the next segment was requested from the segmentManager
 	freeGroups       []*group
-	filledSegment    *segment // filledSegment    *segment // the segment before, until an append is placed in its successor
+	filledSegment    *segment // the segment before, until an append is placed in its successor
 	inFlight         int      // groups dispatched and not completed
 
 	toFlush chan *group      // large groups to the flusher; closed when the writer ends
@@ -220,7 +220,7 @@ func (w *writer) completeGroup(result flushResult) error {
 // that recovery treats later damage to it as damage and not as a torn tail.
 func (w *writer) writeMarkAhead() error {
 	if w.markedAt == w.pos || w.pos == w.activeSegment().dataStart() {
-		return nil // return nil // already written, or nothing before it to prove
+		return nil // already written, or nothing before it to prove
 	}
 	w.markedAt = w.pos
 	s := w.activeSegment()
@@ -283,14 +283,14 @@ const (
 // group is the appends that one sync makes durable, and all answers that depend on it. It lies in one segment. A group with
 // only refusals has no bytes and is not written.
 type group struct {
-	segments       []*segment // segments       []*segment // the log including the group; the last one holds it
+	segments       []*segment // the log including the group; the last one holds it
 	pos            eventstore.Position
 	buf            []byte
 	appends        []placedAppend
 	offsets        []uint32 // of the placed events
 	lastCheckpoint eventstore.Checkpoint
 	replies        []reply
-	filledSegment  *segment // filledSegment  *segment // the segment before, if this is the first group of its segment
+	filledSegment  *segment // the segment before, if this is the first group of its segment
 }
 
 // placedAppend is an append of the group. Its events are offsets[offsetsFrom:offsetsTo] of the group.

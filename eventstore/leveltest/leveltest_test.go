@@ -29,7 +29,7 @@ func TestALevelRunsWhatBelongsToItAndFailsWhatMissesSomething(t *testing.T) {
 	for _, c := range []struct {
 		running       string
 		from          leveltest.Level
-		present, gone string // present, gone string // the outcome of a test that has what it needs, and of one that does not
+		present, gone string // the outcome of a test that has what it needs, and of one that does not
 	}{
 		{"", leveltest.Quick, "", "skipped"},
 		{"", leveltest.Whole, "", "skipped"},

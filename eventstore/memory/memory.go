@@ -27,7 +27,7 @@ type Log struct {
 	events   []eventstore.RecordedEvent // in the order of positions
 	streams  map[string][]int           // indexes into events
 	appends  map[uuid.UUID]*sentAppend  // by the ids of its events
-	restores int                        // restores int                        // how often an older copy replaced the log
+	restores int                        // how often an older copy replaced the log
 	changed  chan struct{}              // closed by the next append or restore, and by Close
 	isClosed bool
 }
@@ -107,11 +107,11 @@ func (l *Log) Restore(last eventstore.Position) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	kept := sort.Search(len(l.events), func(i int) bool { return l.events[i].Position > last })
-	for _, lost := range slices.Backward(l.events[kept:]) { // for _, lost := range slices.Backward(l.events[kept:]) { // so that each stream ends before the first event it lost
+	for _, lost := range slices.Backward(l.events[kept:]) { // so that each stream ends before the first event it lost
 		delete(l.appends, lost.ID)
 		l.streams[lost.Stream] = slices.Clip(l.streams[lost.Stream][:lost.Revision])
 	}
-	l.events = slices.Clip(l.events[:kept]) // l.events = slices.Clip(l.events[:kept]) // readers may still hold lost events, here and in streams
+	l.events = slices.Clip(l.events[:kept]) // readers may still hold lost events, here and in streams
 	l.restores++
 	l.notifyReaders()
 }

@@ -80,7 +80,7 @@ func putTexts(b *projector.Changeset, entry table.AuditEntry, data string, r pro
 // withoutPersonal is the event with its personal texts empty.
 func withoutPersonal(e event.Event) event.Event {
 	blank, err := event.MapPersonal(e, func(event.Personal) (event.Personal, error) { return "", nil })
-	if err != nil { // if err != nil { // only the function returns one
+	if err != nil { // only the function returns one
 		return e
 	}
 	return blank
@@ -139,7 +139,7 @@ func setSubject(entry *table.AuditEntry, e event.Event) {
 
 const (
 	hashField      = `"hash":"` // as the name of a field only: inside a JSON text the quotes are escaped
-	shownHashChars = 16         // shownHashChars = 16         // enough characters of a hash to distinguish keys, too few to be the hash
+	shownHashChars = 16         // enough characters of a hash to distinguish keys, too few to be the hash
 )
 
 // redactedJSON is the event as JSON, with its hash cut short.

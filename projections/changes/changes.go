@@ -31,10 +31,10 @@ type Notifier struct {
 	hasStarted       bool
 	checkpoint       eventstore.Checkpoint
 	lastChanges      map[string]eventstore.Position        // by account
-	restartedAt      eventstore.Position                   // restartedAt      eventstore.Position                   // where it started again after a log was restored; 0 if it never did
+	restartedAt      eventstore.Position                   // where it started again after a log was restored; 0 if it never did
 	isRestarting     bool                                  // the next start is such a restart
 	waiters          map[chan struct{}]eventstore.Position // closed once the position is passed
-	hasLoggedFailure bool                                  // hasLoggedFailure bool                                  // the present failure is logged
+	hasLoggedFailure bool                                  // the present failure is logged
 }
 
 // New returns a notifier of the sites in a log. It knows nothing before Run. loadCheckpoint returns where to begin: earlier

@@ -19,17 +19,17 @@ import (
 
 // fakeLog is a log in memory that can be unavailable, hang, lose its end and be replaced.
 type fakeLog struct {
-	eventstore.Store   // eventstore.Store   // the methods that a ring does not call
+	eventstore.Store   // the methods that a ring does not call
 	mu                 sync.Mutex
 	id                 uuid.UUID
 	events             []eventstore.RecordedEvent
-	changed            chan struct{} // changed            chan struct{} // closed when another field changes
-	readErr            error         // readErr            error         // how reads end
-	isHanging          bool          // isHanging          bool          // reads yield nothing until their context ends
-	hangEvery          int           // hangEvery          int           // every hangEvery-th read hangs
+	changed            chan struct{} // closed when another field changes
+	readErr            error         // how reads end
+	isHanging          bool          // reads yield nothing until their context ends
+	hangEvery          int           // every hangEvery-th read hangs
 	readDelay          time.Duration // how long a read takes
-	isSubscriptionMute bool          // isSubscriptionMute bool          // subscriptions yield nothing, reads work
-	hidesDivergence    bool          // hidesDivergence    bool          // reads after a missing checkpoint yield nothing, subscriptions nothing for 20 s
+	isSubscriptionMute bool          // subscriptions yield nothing, reads work
+	hidesDivergence    bool          // reads after a missing checkpoint yield nothing, subscriptions nothing for 20 s
 	reads              int
 }
 

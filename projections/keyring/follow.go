@@ -13,8 +13,8 @@ import (
 
 const (
 	pollInterval       = 250 * time.Millisecond // between the starts of two polls
-	pollTimeout        = 950 * time.Millisecond // pollTimeout        = 950 * time.Millisecond // of one poll: a longer one would end too late to keep the ring fresh
-	maxConcurrentPolls = 4                      // maxConcurrentPolls = 4                      // so that a hanging poll does not delay the others
+	pollTimeout        = 950 * time.Millisecond // of one poll: a longer one would end too late to keep the ring fresh
+	maxConcurrentPolls = 4                      // so that a hanging poll does not delay the others
 )
 
 // Run keeps the ring in step with the log until ctx ends, and then saves a snapshot.
@@ -251,7 +251,7 @@ func (r *Ring) recordReadFailure(err error, from eventstore.Checkpoint) {
 	}
 	if d := divergedError(err); d != nil {
 		r.hasDiverged, r.otherLog, r.divergedAt = true, d.IsOtherLog, r.clock()
-		r.voided = nil // r.voided = nil // they named events of the old log
+		r.voided = nil // they named events of the old log
 		r.lastPollStart.Store(neverPolled)
 	}
 	r.reason = err.Error()
@@ -289,7 +289,7 @@ func (r *Ring) adoptState(s *state, checkpoint eventstore.Checkpoint) {
 	defer r.mu.Unlock()
 	r.state.Store(s)
 	r.checkpoint, r.isSynced, r.hasDiverged, r.otherLog = checkpoint, false, false, false
-	r.releaseWaiters() // r.releaseWaiters() // the snapshot may hold what they wait for
+	r.releaseWaiters() // the snapshot may hold what they wait for
 }
 
 // takeSnapshot is the ring's state at this instant. It holds the lock only while it copies pointers to pages.

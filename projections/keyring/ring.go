@@ -42,7 +42,7 @@ const Staleness = eventstore.MaxStaleness
 // Ring is the key ring of one instance. Its methods are safe for concurrent use. FindKey, FindToken, Terms and IsFresh take
 // no lock and never wait.
 type Ring struct {
-	Disk osfile.Disk // Disk osfile.Disk // of the snapshot's file; it may be set before Run
+	Disk osfile.Disk // of the snapshot's file; it may be set before Run
 
 	store eventstore.Store
 	clock func() time.Time // elapsed time
@@ -53,12 +53,12 @@ type Ring struct {
 	state         atomic.Pointer[state]
 	lastPollStart atomic.Int64 // when the last successful poll began: nanoseconds since epoch, or neverPolled
 
-	mu           sync.Mutex // mu           sync.Mutex // guards the fields below and all changes of state: there is one writer at a time
+	mu           sync.Mutex // guards the fields below and all changes of state: there is one writer at a time
 	checkpoint   eventstore.Checkpoint
 	isSynced     bool                 // a poll has reached the log's end
 	voided       map[voidedEvent]bool // events that corrections name: they are not folded
-	hasDiverged  bool                 // hasDiverged  bool                 // the checkpoint is not on the log, or the log must be folded again
-	otherLog     bool                 // otherLog     bool                 // because the log has another identity
+	hasDiverged  bool                 // the checkpoint is not on the log, or the log must be folded again
+	otherLog     bool                 // because the log has another identity
 	divergedAt   time.Time            // only polls that begin later count again
 	reason       string               // why the last poll failed
 	loggedReason string               // the reason that was logged
@@ -226,7 +226,7 @@ func (r *Ring) FreshUntil() time.Time {
 // AwaitFresh returns once the ring is fresh, or with ctx's error.
 func (r *Ring) AwaitFresh(ctx context.Context) error {
 	for {
-		nextPoll := r.nextPollDone() // nextPoll := r.nextPollDone() // before IsFresh, so as not to miss a poll that succeeds in between
+		nextPoll := r.nextPollDone() // before IsFresh, so as not to miss a poll that succeeds in between
 		if r.IsFresh(r.clock()) {
 			return nil
 		}

@@ -171,7 +171,7 @@ func appendKey(b []byte, k *key) []byte {
 type cursor struct {
 	rest     []byte
 	bad      bool
-	words    uint64 // words    uint64 // how many there are; a greater reference is bad
+	words    uint64 // how many there are; a greater reference is bad
 	accounts uint64 // likewise
 }
 
@@ -237,7 +237,7 @@ func (c *cursor) state() (*state, eventstore.Checkpoint) {
 	c.bad = c.bad || err != nil
 	s.stopped.Store(&stopped)
 	c.accounts = c.upTo(uint64(len(c.rest)))
-	keys := min(c.uint(), uint64(len(c.rest))) // keys := min(c.uint(), uint64(len(c.rest))) // includes keys of closed accounts, which are not in the file
+	keys := min(c.uint(), uint64(len(c.rest))) // includes keys of closed accounts, which are not in the file
 	c.accountRows(s)
 	c.keyRows(s, int(keys))
 	return s, checkpoint
@@ -306,8 +306,8 @@ func (c *cursor) readKey(kind credentialKind) key {
 
 const (
 	saveInterval    = time.Minute // least time between two snapshots
-	minSaveChanges  = 1000        // minSaveChanges  = 1000        // how many changes are worth one
-	minSaveDistance = 64 << 20    // minSaveDistance = 64 << 20    // how many bytes of log are worth one, whatever changed
+	minSaveChanges  = 1000        // how many changes are worth one
+	minSaveDistance = 64 << 20    // how many bytes of log are worth one, whatever changed
 )
 
 // snapshotSaver keeps the snapshot file. It writes in a goroutine of its own, one snapshot at a time. Only the goroutine of
@@ -317,7 +317,7 @@ type snapshotSaver struct {
 	disk       osfile.Disk
 	log        *slog.Logger
 	checkpoint eventstore.Checkpoint // of the last snapshot taken
-	savedAt    time.Time             // savedAt    time.Time             // when it was taken
+	savedAt    time.Time             // when it was taken
 	isSaving   atomic.Bool
 	writes     sync.WaitGroup
 }

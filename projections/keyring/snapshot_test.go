@@ -264,7 +264,7 @@ func FuzzASnapshotWithTheRightChecksumIsReadOrRefused(f *testing.F) {
 		if err != nil {
 			return
 		}
-		for n := range s.keys.rows { // for n := range s.keys.rows { // everything that was accepted can be queried
+		for n := range s.keys.rows { // everything that was accepted can be queried
 			p, i := s.keys.pageOf(n)
 			s.findKey(&p.rows[i].hash)
 			if owner := p.rows[i].account; owner != 0 {

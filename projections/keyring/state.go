@@ -23,7 +23,7 @@ import (
 // collector nothing. One goroutine writes; others read without a lock. So a row is written before an index refers to it, and
 // is taken out of the index before it is emptied.
 type state struct {
-	keys     pages[key] // keys     pages[key] // text: id and hint; list: origins
+	keys     pages[key] // text: id and hint; list: origins
 	byHash   index
 	freeRows []uint32       // of keys that are gone
 	accounts pages[account] // text: id
@@ -308,7 +308,7 @@ func (s *state) changeOrigins(e event.KeyOriginsChanged) error {
 type account struct {
 	own         scheduled[terms]
 	agency      scheduled[uint32] // row + 1 of the account it is a sub-client of, 0 for none; see state.agencyAt
-	agencyBegan int64             // agencyBegan int64             // when a scheduled agency.value began, in Unix microseconds; 0 if it held at once
+	agencyBegan int64             // when a scheduled agency.value began, in Unix microseconds; 0 if it held at once
 	closed      int64             // when it was closed, in Unix microseconds; 0 while it is open
 	anchor      int32             // see packDate
 	opened      bool

@@ -86,7 +86,7 @@ func TestAKeyGivesWhatItsAccountHasAtThatInstant(t *testing.T) {
 	h.checkGrant("k", later.Add(-time.Microsecond), secretGrant("k", "a", grant.Terms{Plan: plan.Growth, Quota: 500_000, Anchor: anchor}))
 	h.checkGrant("k", later, secretGrant("k", "a", grant.Terms{Plan: plan.Starter, Quota: 9, Anchor: anchor}))
 	h.appendEvents("account-a", event.PlanChanged{To: plan.Business, Quota: 10, Effective: h.now.Add(time.Hour)})
-	for _, at := range []time.Time{h.now, later, later.AddDate(1, 0, 0)} { // for _, at := range []time.Time{h.now, later, later.AddDate(1, 0, 0)} { // terms that had not begun were replaced
+	for _, at := range []time.Time{h.now, later, later.AddDate(1, 0, 0)} { // terms that had not begun were replaced
 		h.checkGrant("k", at, secretGrant("k", "a", grant.Terms{Plan: plan.Business, Quota: 10, Anchor: anchor}))
 	}
 }

@@ -11,7 +11,7 @@ const pageRows = 16
 // page is a few rows, one text for each, and lists for those that have one. A page that readers can reach never changes. Its
 // pointers come first, so that the garbage collector scans no further.
 type page[R any] struct {
-	texts string // texts string // of all rows, concatenated
+	texts string // of all rows, concatenated
 	lists *[pageRows][]string
 	ends  [pageRows]uint16 // where each row's text ends in texts
 	rows  [pageRows]R

@@ -194,7 +194,7 @@ func (w rowWriter) onAccountErased(b *projector.Changeset, _ event.AccountErased
 	locationsRecord := r
 	locationsRecord.Stream = locationsCategory + "-" + r.Account()
 	projector.PutRow(b, table.Erasures, table.Erasure{Stream: locationsRecord.Stream, Position: int64(r.Position)})
-	if s := erasureStates.ForEvent(b, locationsRecord); s != nil { // if s := erasureStates.ForEvent(b, locationsRecord); s != nil { // nil: the batch holds no event of that stream
+	if s := erasureStates.ForEvent(b, locationsRecord); s != nil { // nil: the batch holds no event of that stream
 		s.isErased = true
 	}
 }

@@ -53,7 +53,7 @@ func TestEveryEventOfLocationsHasAHandler(t *testing.T) {
 	t.Parallel()
 	for _, outbox := range []bool{false, true} {
 		for _, missing := range locations.Model(outbox).Unhandled() {
-			if !strings.HasPrefix(missing, "account.") { // if !strings.HasPrefix(missing, "account.") { // of those it handles only the erasure
+			if !strings.HasPrefix(missing, "account.") { // of those it handles only the erasure
 				t.Errorf("no handler for %s", missing)
 			}
 		}
@@ -210,7 +210,7 @@ func TestErasureDeletesTheSitesOfItsAccountAlone(t *testing.T) {
 			s.Append(stream, sitesChanged(1, siteRow(event.SiteCreated, "p", 1, "1")))
 		}
 		s.Append("account-a", event.AccountErased{})
-		late := sitesChanged(2, siteRow(event.SiteUpdated, "p", 2, "2"), siteRow(event.SiteCreated, "q", 1, "1")) // late := sitesChanged(2, siteRow(event.SiteUpdated, "p", 2, "2"), siteRow(event.SiteCreated, "q", 1, "1")) // was in progress
+		late := sitesChanged(2, siteRow(event.SiteUpdated, "p", 2, "2"), siteRow(event.SiteCreated, "q", 1, "1")) // was in progress
 		s.Append("locations-a", late)
 		for _, how := range []string{"filled", "filled again"} {
 			sites := projectortest.Rows(s, table.LocationsModel, table.Sites)

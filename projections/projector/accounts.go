@@ -58,7 +58,7 @@ type accountFilter struct {
 	stopped         map[string]table.AccountStatus // by owner
 	correctedOwners map[string]bool                // owners of streams with events that corrections void
 	changed         map[string]table.AccountStatus // by owner: statuses to write in the transaction
-	erased          map[string]eventstore.Position // erased          map[string]eventstore.Position // stopped accounts whose erasure is skipped, with its position
+	erased          map[string]eventstore.Position // stopped accounts whose erasure is skipped, with its position
 	toLog           []table.AccountStatus          // statuses to log once the transaction is committed
 	kept            []decodedEvent                 // to be folded
 }
@@ -130,7 +130,7 @@ func (v *accountFilter) filterEvent(d decodedEvent) {
 		}
 	}
 	s.Account, s.LastSkipped = owner, int64(d.record.Position)
-	if _, erased := d.event.(event.AccountErased); erased && s.Kind != table.AccountRefolding { // if _, erased := d.event.(event.AccountErased); erased && s.Kind != table.AccountRefolding { // a running refold applies the erasure itself, or leaves no rows
+	if _, erased := d.event.(event.AccountErased); erased && s.Kind != table.AccountRefolding { // a running refold applies the erasure itself, or leaves no rows
 		v.erased[owner] = d.record.Position
 	}
 	switch {

@@ -300,7 +300,7 @@ type lockedVault struct {
 	projectortest.Vault
 	mu        sync.Mutex
 	lost      map[string]bool
-	afterLost map[string]func() // afterLost map[string]func() // called once, after a key was found lost
+	afterLost map[string]func() // called once, after a key was found lost
 }
 
 // onLost has f called once, before the next caller learns that the key is lost.

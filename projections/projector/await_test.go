@@ -19,7 +19,7 @@ import (
 func TestALeaseThatAClockEndedDoesNotEndTheWait(t *testing.T) {
 	for _, c := range []struct {
 		name     string
-		isFilled bool // isFilled bool // by a live owner
+		isFilled bool // by a live owner
 		want     error
 		takes    time.Duration // at most
 	}{
@@ -39,7 +39,7 @@ func testWaitAfterClockJump(t *testing.T, folder string, isFilled bool, want err
 		t.Fatal(err)
 	}
 	defer registry.Close()
-	set := &atomic.Int64{} // set := &atomic.Int64{} // by how far the database's clock was set forward
+	set := &atomic.Int64{} // by how far the database's clock was set forward
 	registry.Simulated.Clock = func() time.Time { return time.Now().Add(time.Duration(set.Load())) }
 	m := Model{ReadModel: table.AccountModel}
 	p := New(memory.New(time.Now), eventstore.NewCodec(nil), registry, m)

@@ -20,7 +20,7 @@ type Changeset struct {
 	needsScrub bool
 	states     map[string]any // of streams, by table
 
-	correctedOwners  map[string]bool // correctedOwners  map[string]bool // owners of streams that are folded without the events that corrections void
+	correctedOwners  map[string]bool // owners of streams that are folded without the events that corrections void
 	toleratesMissing bool            // the event being applied is of such a stream: rows of voided events may be missing
 }
 
@@ -108,14 +108,14 @@ type tableChanges[R any] struct {
 	table   table.Table[R]
 	rows    map[string]*R
 	updates map[string][]rowUpdate[R]                // of rows that are yet to be read
-	before  []func(context.Context, *sqldb.Tx) error // before  []func(context.Context, *sqldb.Tx) error // steps that come first: each statement, after the changes collected before it
+	before  []func(context.Context, *sqldb.Tx) error // steps that come first: each statement, after the changes collected before it
 }
 
 // rowUpdate is one call of UpdateRowOr.
 type rowUpdate[R any] struct {
 	change       func(*R)
-	missing      func() R // missing      func() R // makes a missing row; nil: it stays missing
-	mayBeMissing bool     // mayBeMissing bool     // otherwise a missing row is an error
+	missing      func() R // makes a missing row; nil: it stays missing
+	mayBeMissing bool     // otherwise a missing row is an error
 }
 
 // tableChangesOf returns the changes of a table, new ones at the first call.

@@ -21,7 +21,7 @@ func TestUpdatesOfARowThatMayBeMissingAreTheSameInOneBatch(t *testing.T) {
 	}
 	for name, c := range map[string]struct {
 		updates []update
-		want    string // want    string // "": there is no row
+		want    string // "": there is no row
 	}{
 		"made first":   {[]update{{made, "1"}, {nil, "2"}}, "made12"},
 		"made later":   {[]update{{nil, "1"}, {made, "2"}, {nil, "3"}}, "made23"},

@@ -15,8 +15,8 @@ import (
 )
 
 const (
-	minChunkEvents  = 100       // minChunkEvents  = 100       // how many events are worth a goroutine
-	minChunkBytes   = 256 << 10 // minChunkBytes   = 256 << 10 // or how many bytes of events
+	minChunkEvents  = 100       // how many events are worth a goroutine
+	minChunkBytes   = 256 << 10 // or how many bytes of events
 	maxStagedEvents = 64        // staged events, of at most 64 KiB each, in one transaction, unless a single commit has more
 )
 
@@ -26,7 +26,7 @@ type decodedEvent struct {
 	event         event.Event
 	record        Record
 	stopErr       error // why the event stops its account, nil if it does not
-	isEmptyCommit bool  // isEmptyCommit bool  // it is a commit that names no staged events, which is skipped
+	isEmptyCommit bool  // it is a commit that names no staged events, which is skipped
 }
 
 // decodeEvent decodes one event as the model sees it. An event of a type that is not in the catalog stops the projection,

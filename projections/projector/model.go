@@ -39,7 +39,7 @@ type Model struct {
 	// whole model.
 	DropRows    func(b *Changeset, owner string, at eventstore.Position)
 	BatchSize   int           // feed.Source.BatchEvents: events after which a transaction ends; 0 means the feed's default
-	MinInterval time.Duration // MinInterval time.Duration // shortest time between two transactions once the model has caught up
+	MinInterval time.Duration // shortest time between two transactions once the model has caught up
 	// OwnerTask, if not nil, runs while this instance fills the serving generation. It returns when its context ends.
 	OwnerTask func(context.Context, OwnedGeneration)
 }
@@ -49,8 +49,8 @@ type Model struct {
 type Record struct {
 	eventstore.RecordedEvent
 	Meta         eventstore.Metadata
-	Commit       event.StagedCommit // Commit       event.StagedCommit // the commit that made it real; nil for an event on the log itself
-	StagedNumber int                // StagedNumber int                // its number among the events of that commit, from 1; 0 for an event on the log itself
+	Commit       event.StagedCommit // the commit that made it real; nil for an event on the log itself
+	StagedNumber int                // its number among the events of that commit, from 1; 0 for an event on the log itself
 }
 
 // Account is the id of the account whose stream the event is in.
@@ -58,7 +58,7 @@ func (r Record) Account() string { return eventstore.EntityID(r.Stream) }
 
 // EventHandler changes rows for one type of event, or for every type that has no handler of its own.
 type EventHandler struct {
-	eventType  string   // eventType  string   // "" for every type
+	eventType  string   // "" for every type
 	categories []string // that the handler subscribes to
 	isSealed   bool     // the handler needs no personal fields, whatever its model says
 	apply      func(*Changeset, event.Event, Record)

@@ -286,7 +286,7 @@ func TestEachEventIsWrittenOnceWhenTheDatabaseGoesAway(t *testing.T) {
 	t.Parallel()
 	g, address := startProxy(t, sqldbtest.NewPostgresDatabase(t))
 	s := newCluster(t, address)
-	g.setShut(true) // g.setShut(true) // unavailable from the start
+	g.setShut(true) // unavailable from the start
 	i := s.startInstance(t)
 	if err := i.Ready(t.Context()); err == nil {
 		t.Error("ready without a database")
@@ -295,7 +295,7 @@ func TestEachEventIsWrittenOnceWhenTheDatabaseGoesAway(t *testing.T) {
 	i.awaitPosition(t, projectortest.AppendAccounts(t, s.log, s.codec, 10))
 	var writer sync.WaitGroup
 	writer.Go(func() { projectortest.AppendAccountRange(t, s.log, s.codec, 10, 300) })
-	for range 8 { // for range 8 { // at arbitrary moments
+	for range 8 { // at arbitrary moments
 		g.setShut(true)
 		g.setShut(false)
 		i.awaitPosition(t, projectortest.Append(t, s.log, s.codec, "account-a000000", event.AccountClosed{}))
@@ -307,7 +307,7 @@ func TestEachEventIsWrittenOnceWhenTheDatabaseGoesAway(t *testing.T) {
 	g.setShut(false)
 	i.awaitPosition(t, end)
 	var rows modelRows
-	until(t, "rows read", func() bool { // until(t, "rows read", func() bool { // a cut connection is noticed only when it is used
+	until(t, "rows read", func() bool { // a cut connection is noticed only when it is used
 		var err error
 		rows, err = i.tryReadRows(t.Context())
 		return err == nil

@@ -46,17 +46,17 @@ type Projector struct {
 	// before Run.
 	IsOnlyInstance bool
 
-	store         eventstore.Store // store         eventstore.Store // of all models that are not in storesByModel
+	store         eventstore.Store // of all models that are not in storesByModel
 	codec         *eventstore.Codec
 	registry      *sqldb.Registry
 	models        []Model
-	storesByModel map[string]eventstore.Store // storesByModel map[string]eventstore.Store // the logs of the models that AddModelFrom added, by the model's name
+	storesByModel map[string]eventstore.Store // the logs of the models that AddModelFrom added, by the model's name
 
 	registryWake     chan struct{} // makes the supervisor read the registry now
 	mu               sync.Mutex
 	workers          map[string]*worker // by generation
 	registryErr      error              // why the registry cannot be read
-	registryFailedAt time.Time          // registryFailedAt time.Time          // when that last happened
+	registryFailedAt time.Time          // when that last happened
 	logged           loggedIncidents
 }
 

@@ -25,7 +25,7 @@ import (
 // sees half of its rows. An interrupted refold starts again.
 type refold struct {
 	*worker
-	owner     string               // owner     string               // table.StreamOwner of the refolded rows: an account, or the one stream of a token or period
+	owner     string               // table.StreamOwner of the refolded rows: an account, or the one stream of a token or period
 	round     int64                // the number of this refold of the account
 	writtenTo eventstore.Position  // the rows contain the account's events up to here
 	voided    map[voidedEvent]bool // events that corrections void

@@ -30,7 +30,7 @@ type observedLog struct {
 	eventstore.Store
 	mu      sync.Mutex
 	onRead  func(stream string) // nil: reads are not observed
-	readErr error               // readErr error               // of all reads of streams, or nil
+	readErr error               // of all reads of streams, or nil
 	blocked chan struct{}       // nil: nothing is held back
 }
 
@@ -327,7 +327,7 @@ func TestRefoldThatAnotherInstanceFinishedMeanwhileWritesNothing(t *testing.T) {
 		i.awaitPosition(t, bad)
 		i.requireStopped(t, table.LocationsModel, "a")
 		done := make(chan error, 1)
-		log.setOnRead(onNthRead("locations-a", rowsRead, func() { // log.setOnRead(onNthRead("locations-a", rowsRead, func() { // as the other one leaves it: all rows, and the account runs
+		log.setOnRead(onNthRead("locations-a", rowsRead, func() { // as the other one leaves it: all rows, and the account runs
 			done <- i.registry.Read(t.Context(), table.LocationsModel, func(db *sqldb.DB) error {
 				return db.RunInTx(t.Context(), func(tx *sqldb.Tx) error {
 					site := table.Site{ID: "a/m/x", Account: "a", Referential: "m", ExternalID: "x", Version: 9, Content: "{}"}
@@ -383,7 +383,7 @@ func TestNoAccountIsRefoldedFromALogBehindItsGeneration(t *testing.T) {
 		restorable.Restore(t, older, func() {})
 		v.setLost("a", false)
 		back := make(chan struct{})
-		log.blockSubscriptions(back) // log.blockSubscriptions(back) // this instance owns the generation, and its feed has not read the log yet
+		log.blockSubscriptions(back) // this instance owns the generation, and its feed has not read the log yet
 		i = s.startInstance(t, locations.Model(true))
 		if err := i.Refold(t.Context(), "a"); err != nil {
 			t.Fatal(err)
@@ -467,7 +467,7 @@ func TestAccountThatCannotBeRefoldedDoesNotDelayOthers(t *testing.T) {
 		i.awaitPosition(t, at)
 		v.setSilent("a")
 		for _, account := range []string{"a", "b"} {
-			at = s.appendRaw(t, "locations-"+account, event.LocationsEventVoided{}.EventType(), `{"revision":2}`) // at = s.appendRaw(t, "locations-"+account, event.LocationsEventVoided{}.EventType(), `{"revision":2}`) // without a reason, which the vault would have to seal
+			at = s.appendRaw(t, "locations-"+account, event.LocationsEventVoided{}.EventType(), `{"revision":2}`) // without a reason, which the vault would have to seal
 		}
 		i.awaitPosition(t, at)
 		i.awaitRunning(t, table.LocationsModel, "b")

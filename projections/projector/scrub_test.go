@@ -50,7 +50,7 @@ func TestErasuresAreScrubbedFromTheFilesOfPostgresByWhoeverOwnsTheGeneration(t *
 		t.Fatal(err)
 	}
 	defer obstacle.Close()
-	if _, err := obstacle.Exec(t.Context(), "create view own_view as select * from {api_key}"); err != nil { // if _, err := obstacle.Exec(t.Context(), "create view own_view as select * from {api_key}"); err != nil { // it keeps the old table
+	if _, err := obstacle.Exec(t.Context(), "create view own_view as select * from {api_key}"); err != nil { // it keeps the old table
 		t.Fatal(err)
 	}
 	first.stop()

@@ -105,7 +105,7 @@ func TestFullDiskIsTriedAgainAfterAPause(t *testing.T) {
 			if isFull {
 				tries++
 			}
-			if tries > limit { // if tries > limit { // otherwise no time passes in the bubble
+			if tries > limit { // otherwise no time passes in the bubble
 				stop()
 			}
 			return isFull

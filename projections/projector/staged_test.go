@@ -182,7 +182,7 @@ func TestDeleteRowsDeletesEarlierRowsOnly(t *testing.T) {
 					st.Append("locations-b", opened("other"))
 					st.Append("locations-a", opened("old"))
 					for _, events := range appends {
-						projectortest.Rows(st, deletingModel().ReadModel, table.Referentials) // projectortest.Rows(st, deletingModel().ReadModel, table.Referentials) // so that a batch begins here
+						projectortest.Rows(st, deletingModel().ReadModel, table.Referentials) // so that a batch begins here
 						st.Append("locations-a", events...)
 					}
 					want := []table.Referential{{ID: "other", Account: "b"}, {ID: "q", Account: "a", Name: "23"}}

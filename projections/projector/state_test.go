@@ -46,7 +46,7 @@ func TestMergedRowsAreAddedOnceWhenTheDatabaseGoesAway(t *testing.T) {
 			}
 		}
 	})
-	for range 5 { // for range 5 { // at arbitrary moments
+	for range 5 { // at arbitrary moments
 		g.setShut(true)
 		g.setShut(false)
 		i.awaitPosition(t, projectortest.Append(t, s.log, s.codec, usagefold.StreamName("b", period), usageOpened("b")))

@@ -21,12 +21,12 @@ type Status struct {
 	Version      int64
 	Generation   string
 	State        sqldb.GenerationState
-	IsServedHere bool // IsServedHere bool // this instance answers queries from it
-	IsDiverged   bool // IsDiverged   bool // it holds events that are not on the log, and is not used
+	IsServedHere bool // this instance answers queries from it
+	IsDiverged   bool // it holds events that are not on the log, and is not used
 	Position     eventstore.Position
 	LastRecorded time.Time // time of the last event in it; zero if it holds none
-	WaitingSince time.Time // WaitingSince time.Time // when the first event that it lacks was recorded; zero if it lacks none
-	Lag          int       // Lag          int       // how many events of the log it lacks, up to MaxLag; -1 if unknown
+	WaitingSince time.Time // when the first event that it lacks was recorded; zero if it lacks none
+	Lag          int       // how many events of the log it lacks, up to MaxLag; -1 if unknown
 	Owner        string    // id of the instance that fills it, "" for none
 	Reason       string    // why it cannot continue, "" if it can
 }
@@ -56,7 +56,7 @@ func (p *Projector) generationStatus(ctx context.Context, g sqldb.Generation) St
 		return s
 	}
 	s.Position, s.LastRecorded, s.Owner, s.Reason = checkpoint.Position, at.Recorded.Time(), at.LeaseHolder, at.StopReason
-	if w := p.workerOf(g.Name); w != nil && s.Reason == "" { // if w := p.workerOf(g.Name); w != nil && s.Reason == "" { // a full disk cannot store a reason
+	if w := p.workerOf(g.Name); w != nil && s.Reason == "" { // a full disk cannot store a reason
 		s.Reason = w.currentState().reason
 	}
 	m, err := p.modelNamed(g.Model)
@@ -259,7 +259,7 @@ func (w *worker) stopReason(err error) string {
 	}
 	w.setDiverged(true)
 	switch {
-	case diverged.IsOtherLog && w.lease.isOnlyInstance: // case diverged.IsOtherLog && w.lease.isOnlyInstance: // the folder's log is the right one, so the file belongs to another service
+	case diverged.IsOtherLog && w.lease.isOnlyInstance: // the folder's log is the right one, so the file belongs to another service
 		w.rebuild()
 		return fmt.Sprintf("%s; nothing is answered from it: it is made again from this log", err)
 	case diverged.IsOtherLog: // another log is connected: the operator must restore the right one, not rebuild

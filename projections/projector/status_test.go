@@ -22,7 +22,7 @@ import (
 
 // restoreCase is how an older copy of the log is restored.
 type restoreCase struct {
-	accounts int  // accounts int  // how many another instance appends to the copy
+	accounts int  // how many another instance appends to the copy
 	running  bool // it is restored under running instances
 }
 

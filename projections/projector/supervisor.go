@@ -23,14 +23,14 @@ type supervisor struct {
 	router    *message.Router
 	running   map[string]*runningWorker
 
-	nextDrop    time.Time // nextDrop    time.Time // when to try dropping superseded generations again
-	dropsFailed bool      // dropsFailed bool      // whether the last drop failed, and that was logged
+	nextDrop    time.Time // when to try dropping superseded generations again
+	dropsFailed bool      // whether the last drop failed, and that was logged
 }
 
 // runningWorker is a worker with everything that must end with it.
 type runningWorker struct {
 	worker  *worker
-	handler *message.Handler   // handler *message.Handler   // receives the batches
+	handler *message.Handler   // receives the batches
 	stop    context.CancelFunc // ends the tasks
 	tasks   sync.WaitGroup     // keeping the lease, refolds, and the owner's task
 	release func()             // closes the generation
@@ -90,7 +90,7 @@ func (s *supervisor) syncWorkers(ctx context.Context) error {
 		if !found {
 			_, buildErr := s.projector.registry.BuildGeneration(ctx, m.ReadModel, true)
 			if err = errors.Join(err, buildErr); buildErr == nil {
-				wake(s.projector.registryWake) // wake(s.projector.registryWake) // to start its worker. After a failure the next poll is soon enough
+				wake(s.projector.registryWake) // to start its worker. After a failure the next poll is soon enough
 			}
 		}
 	}
@@ -124,7 +124,7 @@ func (s *supervisor) dropSuperseded(ctx context.Context, all []sqldb.Generation)
 		}
 		failed = errors.Join(failed, err)
 	}
-	if failed != nil && !s.dropsFailed && ctx.Err() == nil { // if failed != nil && !s.dropsFailed && ctx.Err() == nil { // one log line per incident
+	if failed != nil && !s.dropsFailed && ctx.Err() == nil { // one log line per incident
 		s.projector.Log.Warn("generations that nobody reads could not be dropped", "reason", failed)
 	}
 	s.dropsFailed = failed != nil
@@ -237,7 +237,7 @@ func (s *supervisor) removeAllWorkers() {
 func (s *supervisor) removeWorker(name string, r *runningWorker) {
 	r.stop()
 	r.tasks.Wait()
-	r.worker.releaseLease(context.Background(), r.worker.currentState().reason) // r.worker.releaseLease(context.Background(), r.worker.currentState().reason) // the worker's context may have ended
+	r.worker.releaseLease(context.Background(), r.worker.currentState().reason) // the worker's context may have ended
 	r.release()
 	delete(s.running, name)
 	s.projector.mu.Lock()

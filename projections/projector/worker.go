@@ -34,15 +34,15 @@ type worker struct {
 	setDiverged      func(bool) // see status.go
 	isDiverged       func() bool
 	rebuild          func()      // begins a fresh generation, once
-	noteDamage       func(error) // noteDamage       func(error) // has the generation replaced if the error is damage to its file
+	noteDamage       func(error) // has the generation replaced if the error is damage to its file
 	verifyGeneration func(context.Context)
 
 	batchSlot chan struct{} // of capacity 1: holds a value while a batch is being applied
 
 	scrub      func(context.Context) (later time.Duration, err error) // sqldb.Registry.Scrub
-	scrubLock  *semaphore.Weighted                                    // scrubLock  *semaphore.Weighted                                    // a mutex that a context interrupts: held by scrubFiles, and while a batch is written
+	scrubLock  *semaphore.Weighted                                    // a mutex that a context interrupts: held by scrubFiles, and while a batch is written
 	isScrubDue atomic.Bool                                            // personal data that was deleted may still be in the database's files
-	scrubErr   atomic.Pointer[error]                                  // scrubErr   atomic.Pointer[error]                                  // why the last scrub failed; nil if it succeeded
+	scrubErr   atomic.Pointer[error]                                  // why the last scrub failed; nil if it succeeded
 
 	mu    sync.Mutex
 	state workerState
@@ -53,13 +53,13 @@ const writeTimeout = 30 * time.Second
 
 // workerState is the progress of a worker.
 type workerState struct {
-	isReading     bool   // isReading     bool   // the feed reads: this instance was the owner at the start, and has met no errFenced since
-	isOwner       bool   // isOwner       bool   // this instance was the owner a moment ago
+	isReading     bool   // the feed reads: this instance was the owner at the start, and has met no errFenced since
+	isOwner       bool   // this instance was the owner a moment ago
 	reason        string // why the generation cannot be filled, "" if it can
 	checkpoint    eventstore.Checkpoint
-	caughtUpAt    time.Time     // caughtUpAt    time.Time     // when this owner last caught up; zero before the first time
-	caughtUpFirst time.Time     // caughtUpFirst time.Time     // when it first caught up
-	changed       chan struct{} // changed       chan struct{} // closed at the next change of any of these
+	caughtUpAt    time.Time     // when this owner last caught up; zero before the first time
+	caughtUpFirst time.Time     // when it first caught up
+	changed       chan struct{} // closed at the next change of any of these
 }
 
 // currentState is a copy of the state.
@@ -241,14 +241,14 @@ func (w *worker) startScrub(ctx context.Context) error {
 // scrubFiles removes deleted rows from the database's files. It stays due until it succeeds, and is postponed if it ran a
 // short time ago. No batch is written meanwhile.
 func (w *worker) scrubFiles(ctx context.Context) (later time.Duration, err error) {
-	if err := w.scrubLock.Acquire(ctx, 1); err != nil { // if err := w.scrubLock.Acquire(ctx, 1); err != nil { // one at a time: a later one also removes what others have deleted by then
+	if err := w.scrubLock.Acquire(ctx, 1); err != nil { // one at a time: a later one also removes what others have deleted by then
 		return 0, err
 	}
 	defer w.scrubLock.Release(1)
 	w.isScrubDue.Store(true)
 	later, err = w.scrub(ctx)
 	switch {
-	case ctx.Err() != nil: // case ctx.Err() != nil: // not the database's fault
+	case ctx.Err() != nil: // not the database's fault
 	case err != nil:
 		w.scrubErr.Store(&err)
 	default:
@@ -281,12 +281,12 @@ func (w *worker) recordProgress(b feed.Batch) {
 // after a while. It ends with ctx, so that a closing router waits for nobody.
 func (w *worker) recordStop(ctx context.Context, err error) {
 	w.updateState(loseOwnership)
-	if errors.Is(err, errFenced) || errors.Is(err, context.Canceled) { // if errors.Is(err, errFenced) || errors.Is(err, context.Canceled) { // another instance has the lease, or this one is stopping
+	if errors.Is(err, errFenced) || errors.Is(err, context.Canceled) { // another instance has the lease, or this one is stopping
 		return
 	}
 	w.noteDamage(err)
 	reason := w.stopReason(err)
-	if w.currentState().reason == "" { // if w.currentState().reason == "" { // one line per incident; the status shows the latest reason
+	if w.currentState().reason == "" { // one line per incident; the status shows the latest reason
 		w.log.Error("projection stopped", "reason", reason)
 	}
 	w.updateState(func(s *workerState) { s.reason = reason })
@@ -335,7 +335,7 @@ var errFenced = errors.New("another instance fills this generation now")
 type lease struct {
 	db             *sqldb.DB
 	owner          string
-	isOnlyInstance bool // isOnlyInstance bool // no other instance can be alive: the holder of a held lease is dead
+	isOnlyInstance bool // no other instance can be alive: the holder of a held lease is dead
 }
 
 // claim tries to take the lease, and returns the checkpoint with its present holder. It takes a lease that is free, its own

@@ -17,7 +17,7 @@ var ErrDown = errors.New("site search is not told of changes")
 const (
 	remotePollInterval = 10 * time.Millisecond   // if another instance writes the index
 	localPollInterval  = 10 * remotePollInterval // if this one does, which also signals its progress
-	maxAwaitedRows     = 5000                    // maxAwaitedRows     = 5000                    // with this many rows pending, waiting is useless
+	maxAwaitedRows     = 5000                    // with this many rows pending, waiting is useless
 )
 
 // AwaitPosition returns once the index holds everything that the sites' read model held at a position, except what the index

@@ -30,8 +30,8 @@ import (
 
 // Batch is one write to an index.
 type Batch struct {
-	Generation string       // Generation string       // that the sites are from; sites of others are deleted at the end
-	Position   int64        // Position   int64        // up to which the index holds all changes with this batch
+	Generation string       // that the sites are from; sites of others are deleted at the end
+	Position   int64        // up to which the index holds all changes with this batch
 	Sites      []table.Site // to add or replace, as they are now
 	Deleted    []string     // keys of sites to delete, and account ids with a slash for all sites of an account
 }
@@ -73,7 +73,7 @@ type Indexer struct {
 	isActive        bool          // this instance writes to the index
 	progressed      chan struct{} // closed when this instance next indexes rows
 	reason          string        // why the index cannot be written, "" if it can or if another instance writes it
-	stalledPosition int64         // stalledPosition int64         // the oldest position that a caller waited for in vain
+	stalledPosition int64         // the oldest position that a caller waited for in vain
 }
 
 // New returns an indexer of the sites in a registry. It does nothing before Run. log gets one line when the index cannot be
@@ -153,9 +153,9 @@ type session struct {
 	*Indexer
 	owned      projector.OwnedGeneration
 	generation string
-	appliedTo  int64            // appliedTo  int64            // the index holds all changes up to this position, except those still in the outbox
+	appliedTo  int64            // the index holds all changes up to this position, except those still in the outbox
 	savedTo    int64            // the position that was saved last
-	savedAt    time.Time        // savedAt    time.Time        // when it was saved
+	savedAt    time.Time        // when it was saved
 	refused    map[string]retry // by key: rows that the index refused
 }
 

@@ -33,7 +33,7 @@ func BenchmarkProjection(b *testing.B) {
 		})
 	}
 	b.Run("rows alone", func(b *testing.B) {
-		projectortest.RunOnDatabases(b, func(b *testing.B, newDatabase func(*testing.B) string) { // projectortest.RunOnDatabases(b, func(b *testing.B, newDatabase func(*testing.B) string) { // one line per tick
+		projectortest.RunOnDatabases(b, func(b *testing.B, newDatabase func(*testing.B) string) { // one line per tick
 			projectortest.BenchmarkInserts(b, newDatabase, table.UsageLines, projectortest.InsertBatches(benchTicks, usage.Model.BatchSize, benchLine))
 		})
 	})

@@ -32,7 +32,7 @@ func (l *eventGenerator) nextEvent() event.Event {
 	case n < 3:
 		return event.UsageOpened{Contract: l.contract, First: first, Next: next, Cap: 200 + l.Int64N(200), AsOfPosition: l.asOf}
 	case n < 8:
-		l.asOf += l.Int64N(3) - 1 // l.asOf += l.Int64N(3) - 1 // sometimes an older one
+		l.asOf += l.Int64N(3) - 1 // sometimes an older one
 		return event.UsageCapSet{Account: l.randomAccount(), Cap: l.Int64N(300), AsOfPosition: l.asOf}
 	case n < 9:
 		return event.UsageKeyRevoked{Account: l.contract, Key: l.randomKey()}

@@ -38,7 +38,7 @@ var Model = projector.Model{
 	},
 	DropRows:    dropRows,
 	BatchSize:   4000,
-	MinInterval: 200 * time.Millisecond, // MinInterval: 200 * time.Millisecond, // ticks of one account share a row, which costs more than they do
+	MinInterval: 200 * time.Millisecond, // ticks of one account share a row, which costs more than they do
 }
 
 const usageCategory = "usage"
@@ -79,7 +79,7 @@ func restorePeriod(row *table.UsagePeriod) (*period, error) {
 		return nil, fmt.Errorf("state of the period: %w", err)
 	}
 	p.state = usagefold.RestorePeriod(snapshot)
-	if row.Closed != 0 { // if row.Closed != 0 { // a snapshot does not hold it
+	if row.Closed != 0 { // a snapshot does not hold it
 		p.state.Apply(event.UsageClosed{}, row.Closed.Time())
 	}
 	return p, nil

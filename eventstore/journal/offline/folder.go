@@ -16,12 +16,12 @@ import (
 type folderWriter struct {
 	dir         string
 	isNewDir    bool
-	names       []string // names       []string // the files, for syncing and removal
-	first       string   // first       string   // the final name of the first segment
+	names       []string // the files, for syncing and removal
+	first       string   // the final name of the first segment
 	segment     *os.File // the one that is being written
 	size        int64    // of the segment
 	buffer      *bufio.Writer
-	closingMark []byte // closingMark []byte // written behind the last append
+	closingMark []byte // written behind the last append
 }
 
 // unfinishedName is the name of the first segment until the copy is complete. journal.Open removes such files.

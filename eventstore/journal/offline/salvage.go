@@ -22,9 +22,9 @@ const LostName = "lost.ndjson"
 // Salvaged is the result of SalvageLog. Contents describes the new log.
 type Salvaged struct {
 	Contents
-	Mended []string                 // Mended []string                 // segments whose damaged header was restored; none of their events is lost
-	Damage *eventstore.CorruptError // Damage *eventstore.CorruptError // where the whole part ends; nil if the log is whole
-	HasLog bool                     // HasLog bool                     // false if not even the first segment could be read: then the folder holds no log
+	Mended []string                 // segments whose damaged header was restored; none of their events is lost
+	Damage *eventstore.CorruptError // where the whole part ends; nil if the log is whole
+	HasLog bool                     // false if not even the first segment could be read: then the folder holds no log
 
 	// The events that could be read behind the damage, by stream, ordered by name. The fields below are zero if Lost is
 	// empty.

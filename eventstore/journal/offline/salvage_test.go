@@ -23,7 +23,7 @@ import (
 // or noDamage.
 type damageRow struct {
 	spoil     func(t *testing.T, dir string, last int) eventstore.Position
-	destroyed int  // destroyed int  // how many events may be unreadable at most
+	destroyed int  // how many events may be unreadable at most
 	hasNoLog  bool // not even the first segment can be read
 }
 
@@ -92,7 +92,7 @@ func damageRows() map[string]damageRow {
 		}},
 		"older segment all zeros": {destroyed: allOf, spoil: func(t *testing.T, dir string, _ int) eventstore.Position {
 			overwrite(t, filepath.Join(dir, segmentName(2)), 0, make([]byte, smallSegmentSize))
-			return segmentBase(2) + 64 // return segmentBase(2) + 64 // the header is restored, and no mark follows
+			return segmentBase(2) + 64 // the header is restored, and no mark follows
 		}},
 		"older segment of another log": {destroyed: allOf, spoil: func(t *testing.T, dir string, _ int) eventstore.Position {
 			b, err := os.ReadFile(filepath.Join(newLogFolder(t, 120), segmentName(2)))

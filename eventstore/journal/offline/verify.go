@@ -62,7 +62,7 @@ func (c *indexChecker) measure() error {
 		if !strings.HasSuffix(e.Name(), ".log") {
 			continue
 		}
-		if info, err := e.Info(); err == nil { // if info, err := e.Info(); err == nil { // a spare may disappear meanwhile
+		if info, err := e.Info(); err == nil { // a spare may disappear meanwhile
 			c.total += info.Size()
 		}
 	}

@@ -26,7 +26,7 @@ type Fixture struct {
 
 	t            testing.TB
 	projector    *projector.Projector
-	lastPosition eventstore.Position // lastPosition eventstore.Position // of the latest append
+	lastPosition eventstore.Position // of the latest append
 	stop         func()              // stops the projector and waits for its end
 }
 

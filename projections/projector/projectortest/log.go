@@ -211,7 +211,7 @@ func (r *RestorableLog) Restore(t testing.TB, backup string, appendMore func()) 
 	r.log = j
 	r.mu.Unlock()
 	appendMore()
-	if err := old.Close(); err != nil { // if err := old.Close(); err != nil { // only now do its readers look for the other log
+	if err := old.Close(); err != nil { // only now do its readers look for the other log
 		t.Fatal(err)
 	}
 }

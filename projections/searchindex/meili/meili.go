@@ -46,7 +46,7 @@ func New(s meiliclient.Server, registry *sqldb.Registry, newDocument NewDocument
 type identity struct {
 	mu         sync.Mutex
 	name       string    // "" until the log is known
-	createdAt  time.Time // createdAt  time.Time // distinguishes the index from one that replaced it
+	createdAt  time.Time // distinguishes the index from one that replaced it
 	generation string    // of its checkpoint, "" while it has none
 }
 
@@ -139,7 +139,7 @@ func (x *Index) readState(ctx context.Context) (searchindex.IndexState, error) {
 	}
 	filter := siteindex.GenerationFilter("=", checkpoint.Generation)
 	err = x.handle().GetDocuments(ctx, &meilisearch.DocumentsQuery{Filter: filter, Limit: 1, Fields: siteindex.DisplayedAttributes[:1]}, &documents)
-	sites := int(documents.Total) - 1 // sites := int(documents.Total) - 1 // the checkpoint belongs to the generation too
+	sites := int(documents.Total) - 1 // the checkpoint belongs to the generation too
 	return searchindex.IndexState{Generation: checkpoint.Generation, Position: checkpoint.Position, Sites: sites}, meiliclient.WrapError("count", err)
 }
 
@@ -214,7 +214,7 @@ func (x *Index) deleteByFilter(ctx context.Context, filter string) error {
 func (x *Index) SaveProgress(ctx context.Context, b searchindex.Batch) error {
 	createdAt, generation := x.identity.state()
 	checkpoint := []siteindex.Checkpoint{siteindex.NewCheckpoint(b.Generation, b.Position)}
-	if generation == b.Generation { // if generation == b.Generation { // then the checkpoint exists: if not, the index was lost, and must not seem complete
+	if generation == b.Generation { // then the checkpoint exists: if not, the index was lost, and must not seem complete
 		return x.runTask(ctx, func(index meilisearch.IndexManager) (*meilisearch.TaskInfo, error) {
 			return index.UpdateDocuments(ctx, checkpoint, &meilisearch.DocumentOptions{SkipCreation: true})
 		})

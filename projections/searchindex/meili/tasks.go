@@ -86,13 +86,13 @@ func settings() *meilisearch.Settings {
 		DisplayedAttributes:  siteindex.DisplayedAttributes,
 		SortableAttributes:   siteindex.SortAttributes,
 		RankingRules:         []string{"words", "typo", "exactness", "attributeRank", "sort"},
-		ProximityPrecision:   meilisearch.ByAttribute, // ProximityPrecision:   meilisearch.ByAttribute, // no rule uses it
+		ProximityPrecision:   meilisearch.ByAttribute, // no rule uses it
 		PrefixSearch:         &prefix,
 		SearchCutoffMs:       siteindex.SearchTimeout.Milliseconds(),
 		Pagination:           &meilisearch.Pagination{MaxTotalHits: siteindex.MaxAccountSites},
 		TypoTolerance: &meilisearch.TypoTolerance{
 			Enabled: true,
-			MinWordSizeForTypos: meilisearch.MinWordSizeForTypos{ // MinWordSizeForTypos: meilisearch.MinWordSizeForTypos{ // each word carries the account's mark
+			MinWordSizeForTypos: meilisearch.MinWordSizeForTypos{ // each word carries the account's mark
 				OneTypo: 4 + siteindex.AccountMarkLetters, TwoTypos: 8 + siteindex.AccountMarkLetters,
 			},
 			DisableOnWords: []string{}, DisableOnAttributes: []string{},
