@@ -19,9 +19,9 @@ import (
 	"lieudit/schemas/table"
 )
 
-// The files of read models can be lost and damaged like any other. They are made from the log, so that nothing is repaired: a
-// damaged file is put aside, and a new generation takes its place. Damage is found when a file is opened (inspectFile,
-// verifyGeneration), by whoever reads or writes it (noteDamage), and when it is changed under the service (CheckFiles):
+// The files of read models can be lost and damaged like any other. They are derived from the log, so nothing is repaired: a
+// damaged file is moved aside, and a new generation replaces it. Damage is found when a file is opened (inspectFile,
+// verifyGeneration), when it is read or written (noteDamage), and when it is changed under the service (CheckFiles):
 //
 //	damage ──► recordDamage ──► Damaged ──► PutAside ──► BuildGeneration ──► PromoteGeneration removes what was put aside
 //	               └─ reads fail from here on
@@ -29,7 +29,7 @@ import (
 // SQLite keeps no checksums: a bit that flips within a value, and breaks no structure, is not noticed. On Postgres all this
 // does nothing.
 
-// DamagedError says that the file of a generation is lost or damaged. Nothing is answered from it.
+// DamagedError: the file of a generation is lost or damaged. Nothing is answered from it.
 type DamagedError struct{ Generation, Reason string }
 
 func (e *DamagedError) Error() string {
@@ -39,7 +39,7 @@ func (e *DamagedError) Error() string {
 // registryFile is the name of the registry's own database.
 const registryFile = "registry"
 
-// maxCheckedSize is the largest file whose structure is checked when it is opened. A larger one would hold up the start.
+// maxCheckedSize is the largest file whose structure is checked when it is opened. A larger one would delay the start.
 const maxCheckedSize = 64 << 20
 
 // putAsideSuffix follows the name of a file that was put aside.
@@ -56,7 +56,7 @@ type damage struct {
 // damages are the damages that this instance has found, by the generation's name.
 type damages map[string]*damage
 
-// IsDamage reports whether an error of a SQLite database comes from a file that is cut, overwritten, replaced or lost.
+// IsDamage reports whether an error of a SQLite database comes from a file that is truncated, overwritten, replaced or lost.
 func IsDamage(err error) bool {
 	var damaged *DamagedError
 	if errors.As(err, &damaged) {
@@ -74,8 +74,8 @@ func IsDamage(err error) bool {
 	return primary == sqlite3.SQLITE_CORRUPT || primary == sqlite3.SQLITE_NOTADB
 }
 
-// inspectFile returns the file of a generation that is about to be opened, nil where it is not to be there yet. It returns a
-// *DamagedError when the file is missing or empty: opening it would make an empty database.
+// inspectFile returns the file of a generation that is about to be opened, nil if it need not exist yet. It returns a
+// *DamagedError if the file is missing or empty: opening it would make an empty database.
 func (s *Registry) inspectFile(g Generation) (os.FileInfo, error) {
 	if isPostgresAddress(s.address) || g.State == Creating {
 		return nil, nil
@@ -90,8 +90,8 @@ func (s *Registry) inspectFile(g Generation) (os.FileInfo, error) {
 	return found, err
 }
 
-// verifyGeneration checks the structure of an opened file, unless it is large, and that it holds this generation. file is nil
-// where nothing is to be checked.
+// verifyGeneration checks the structure of an opened file, unless it is large, and that it holds this generation. If file is
+// nil there is nothing to check.
 func (db *DB) verifyGeneration(ctx context.Context, g Generation, file os.FileInfo) error {
 	if file == nil {
 		return nil
@@ -114,7 +114,7 @@ func (db *DB) verifyGeneration(ctx context.Context, g Generation, file os.FileIn
 	return nil
 }
 
-// checkStructure returns a *DamagedError when SQLite finds the structure of the file broken.
+// checkStructure returns a *DamagedError if SQLite finds the structure of the file broken.
 func (db *DB) checkStructure(ctx context.Context, name string) error {
 	if !db.dialect.hasWAL {
 		return nil
@@ -129,7 +129,7 @@ func (db *DB) checkStructure(ctx context.Context, name string) error {
 	return nil
 }
 
-// noteDamage returns an error of a generation. Where that is damage, it is recorded and the error is a *DamagedError.
+// noteDamage returns an error of a generation. If it is damage, it is recorded and the error is a *DamagedError.
 func (s *Registry) noteDamage(g Generation, err error) error {
 	if err == nil || isPostgresAddress(s.address) || g.State == Creating || !IsDamage(err) {
 		return err
@@ -142,8 +142,8 @@ func (s *Registry) noteDamage(g Generation, err error) error {
 	return damaged
 }
 
-// NoteDamage records that an error of a generation's database is damage, where it is. Whoever uses the database of
-// OpenGeneration calls it; Read does so itself.
+// NoteDamage records an error of a generation's database if it is damage. Users of a database from OpenGeneration call it;
+// Read does so itself.
 func (s *Registry) NoteDamage(g Generation, err error) { s.noteDamage(g, err) }
 
 // recordDamage records a damage, and logs it once.
@@ -168,7 +168,7 @@ func (s *Registry) checkUndamaged(g Generation) error {
 	return nil
 }
 
-// Damaged are the generations that were found damaged and not put aside yet.
+// Damaged are the generations that were found damaged and not moved aside yet.
 func (s *Registry) Damaged() (names []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -180,8 +180,8 @@ func (s *Registry) Damaged() (names []string) {
 	return names
 }
 
-// Replacement says why a read model is made again: what was wrong with the file of the generation before. It is "" unless
-// that is under way.
+// Replacement is why a read model is being rebuilt: what was wrong with the file of the previous generation. It is "" at
+// other times.
 func (s *Registry) Replacement(m table.ReadModel) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -193,7 +193,7 @@ func (s *Registry) Replacement(m table.ReadModel) string {
 	return ""
 }
 
-// markReplaced notes that a generation serves in the place of the damaged ones of its model.
+// markReplaced notes that a generation has replaced the damaged ones of its model.
 func (s *Registry) markReplaced(g Generation) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -204,8 +204,8 @@ func (s *Registry) markReplaced(g Generation) {
 	}
 }
 
-// PutAside gives the files of a damaged generation another name and forgets the generation. Nobody in this instance may write
-// it any more.
+// PutAside renames the files of a damaged generation and forgets the generation. By then nobody in this instance may write
+// it.
 func (s *Registry) PutAside(ctx context.Context, name string) error {
 	err := s.updateRegistry(ctx, func(tx *Tx) error {
 		_, err := tx.Exec(ctx, "update {copy} set state = 'dropped' where name = ?", name)
@@ -223,7 +223,7 @@ func (s *Registry) PutAside(ctx context.Context, name string) error {
 	return nil
 }
 
-// renameFiles puts the files of a database aside. Files that are missing are no error.
+// renameFiles moves the files of a database aside. Missing files are not an error.
 func (s *Registry) renameFiles(name string) error {
 	for _, suffix := range sqliteSuffixes() {
 		path := s.databaseAddress(name) + suffix
@@ -237,7 +237,8 @@ func (s *Registry) renameFiles(name string) error {
 // sqliteSuffixes are what SQLite adds to the name of a database's file for the files next to it.
 func sqliteSuffixes() []string { return []string{"", "-wal", "-shm"} }
 
-// noteRegistryDamage returns an error of the registry's own database. Where that is damage, a new one is made at the next use.
+// noteRegistryDamage returns an error of the registry's own database. If it is damage, a new database is made at the next
+// use.
 func (s *Registry) noteRegistryDamage(err error) error {
 	if isPostgresAddress(s.address) || !IsDamage(err) {
 		return err
@@ -271,8 +272,8 @@ func (s *Registry) isRegistryDamaged() bool {
 	return s.damages[registryFile] != nil
 }
 
-// resetDatabase closes the registry's own database and puts its file aside. The next use makes a new one, which lists no
-// generation: all are made again.
+// resetDatabase closes the registry's own database and moves its file aside. The next use makes a new one, which lists no
+// generations: all are rebuilt.
 func (s *Registry) resetDatabase(why *DamagedError) {
 	s.mu.Lock()
 	db := s.db
@@ -287,8 +288,8 @@ func (s *Registry) resetDatabase(why *DamagedError) {
 	}
 }
 
-// CheckFiles looks at the files that are open, and records those that were removed, replaced or cut since: SQLite itself would
-// continue with a file that has no name any more, and lose all at the end. It costs two calls of the system a file.
+// CheckFiles checks the open files, and records those that were removed, replaced or truncated since: SQLite itself would
+// continue with a file that no longer has a name, and lose everything at the end. It costs two system calls per file.
 func (s *Registry) CheckFiles() {
 	if isPostgresAddress(s.address) {
 		return
@@ -323,8 +324,7 @@ func (s *Registry) registryState() *openFile {
 	return s.file
 }
 
-// openFile is a file as it was when it was opened, with the largest size that it has had. A nil one is compared with
-// nothing.
+// openFile is a file as it was when it was opened, with its largest size so far. A nil one is compared with nothing.
 type openFile struct {
 	info os.FileInfo
 	size int64
@@ -338,8 +338,8 @@ func newOpenFile(info os.FileInfo) *openFile {
 	return &openFile{info, info.Size()}
 }
 
-// compare returns what happened to the file at a path since, "" for nothing. What cannot be found out counts as nothing. Such
-// a file never shrinks by itself, as nothing vacuums it.
+// compare returns what has happened to the file at a path since, or "". An unknown change counts as none. Such a file never
+// shrinks on its own, since nothing vacuums it.
 func (f *openFile) compare(path string) string {
 	if f == nil {
 		return ""
@@ -362,8 +362,8 @@ func (f *openFile) compare(path string) string {
 // generationFile is the name of a file of a generation, whatever follows: places-v2-g1.db-wal.
 var generationFile = regexp.MustCompile(`^((.+)-v(\d+)-g(\d+))\.db`)
 
-// highestNumber is the highest number of a generation of the model that a file has, or had while this instance runs. A registry
-// that was lost does not know them.
+// highestNumber is the highest number of a generation of the model among the files, now or earlier in this process. A lost
+// registry does not know them.
 func (s *Registry) highestNumber(m table.ReadModel) (highest int64) {
 	if isPostgresAddress(s.address) {
 		return 0
@@ -393,8 +393,8 @@ func (s *Registry) openNames() (names []string) {
 	return names
 }
 
-// removeOrphans removes the files of generations that the registry does not list: they were put aside, or the registry was lost.
-// They may hold what an account has had erased since. Files that this instance has open stay until the next call.
+// removeOrphans removes the files of generations that the registry does not list: they were moved aside, or the registry was
+// lost. They may hold data of an account that was erased since. Files that this instance has open stay until the next call.
 func (s *Registry) removeOrphans(ctx context.Context, db *DB) error {
 	if isPostgresAddress(s.address) {
 		return nil

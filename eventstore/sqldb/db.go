@@ -7,9 +7,9 @@
 //	    │      OpenGeneration  ────► its DB ── RunInTx ──► Tx: Upsert rows and checkpoint
 //	    └───── PromoteGeneration ──► it serves from now on; Prune drops those before
 //
-// A generation is one filling of a read model's tables. A read model that is to be filled again gets a new generation
-// next to the one that serves. An instance that uses a generation holds a lease on it, so that Prune of another instance
-// leaves it alone. A DB alone, without a registry, is what the vault uses (Open, Create, RunInTx).
+// A generation is one filling of a read model's tables. A read model that must be filled again gets a new generation next to
+// the serving one. An instance that uses a generation holds a lease on it, so that Prune of another instance leaves it alone.
+// The vault uses a DB alone, without a registry (Open, Create, RunInTx).
 package sqldb
 
 import (
@@ -25,9 +25,9 @@ import (
 	"lieudit/schemas/table"
 )
 
-// DB is one database: a SQLite file or a Postgres schema. Statements are written with "?" for a value and {name} for a table
-// or view, for either: "select id from {site} where account = ?". On SQLite one transaction writes at a time and the others wait;
-// reads wait for writes only with Options.SingleFile. It is safe for concurrent use.
+// DB is one database: a SQLite file or a Postgres schema. Statements are written for both, with "?" for a value and {name}
+// for a table or view: "select id from {site} where account = ?". On SQLite one transaction writes at a time and the others
+// wait; reads wait for writes only with Options.SingleFile. It is safe for concurrent use.
 type DB struct {
 	name                string
 	schema              string
@@ -39,40 +39,40 @@ type DB struct {
 	writePool, readPool *sql.DB
 }
 
-// Options say how a database is opened. The zero Options are those of a read model in a file.
+// Options are how a database is opened. The zero Options are those of a read model in a file.
 type Options struct {
-	// Name stands in the texts of errors.
+	// Name is used in the texts of errors.
 	Name string
-	// Schema is the Postgres schema of the tables, which Create makes when it is missing. SQLite ignores it.
+	// Schema is the Postgres schema of the tables, which Create makes if it is missing. SQLite ignores it.
 	Schema string
-	// Durable means that what is committed survives a crash of the machine. Without it the last transactions may be lost,
-	// each as a whole.
+	// Durable means that committed transactions survive a crash of the machine. Without it the last ones may be lost, each as
+	// a whole.
 	Durable bool
-	// SingleFile means that the SQLite file alone holds all that is committed, so that it can be copied and restored.
-	// Readers wait for writers then. Postgres ignores it.
+	// SingleFile means that the SQLite file alone holds everything committed, so that it can be copied and restored. Readers
+	// then wait for writers. Postgres ignores it.
 	SingleFile bool
-	// Observe, where set, is called after every statement outside a transaction (OperationRead, OperationWrite) and every transaction
-	// (OperationTransaction), by many goroutines, with the time it took and its error.
+	// Observe, if set, is called after every statement outside a transaction (OperationRead, OperationWrite) and every
+	// transaction (OperationTransaction), by many goroutines, with its duration and its error.
 	Observe func(operation string, took time.Duration, err error)
-	// Simulated is the zero value but in a simulation.
+	// Simulated is set only in a simulation.
 	Simulated Simulated
 }
 
-// Simulated replaces what a simulation has of its own. What is nil is not replaced.
+// Simulated replaces parts of a database in a simulation. Nil fields replace nothing.
 type Simulated struct {
 	Clock     func() time.Time                        // the database's clock, see DB.Now
 	Connector func(driver.Connector) driver.Connector // wraps what makes connections to a SQLite file
 }
 
-// The operations that Options.Observe is told of. A read has ended when its first rows are there.
+// The operations that Options.Observe receives. A read has ended when its first rows are there.
 const (
 	OperationRead        = "read"
 	OperationWrite       = "write"
 	OperationTransaction = "transaction"
 )
 
-// Open opens a database at postgres://… or at the path of a SQLite file, which is made when it is missing. It makes one
-// connection, so it fails when the database cannot be reached.
+// Open opens a database at postgres://… or at the path of a SQLite file, which is made if it is missing. It makes one
+// connection, so it fails if the database cannot be reached.
 func Open(ctx context.Context, address string, o Options) (*DB, error) {
 	db := &DB{name: o.Name, schema: o.Schema, dialect: sqlite, observeFunc: o.Observe, clock: o.Simulated.Clock}
 	open := openSQLite
@@ -94,7 +94,7 @@ func Open(ctx context.Context, address string, o Options) (*DB, error) {
 	return db, nil
 }
 
-// Close closes the connections. Statements that run end first.
+// Close closes the connections. Running statements end first.
 func (db *DB) Close() error {
 	if db.removeClock != nil {
 		defer db.removeClock()
@@ -105,8 +105,8 @@ func (db *DB) Close() error {
 	return errors.Join(db.writePool.Close(), db.readPool.Close())
 }
 
-// Now is the database's own clock as an SQL expression. Like every table.Instant it counts microseconds since 1970.
-// Leases are compared with it, as the clocks of instances differ.
+// Now is the database's own clock as an SQL expression. Like every table.Instant it counts microseconds since 1970. Leases
+// are compared with it, since the clocks of instances differ.
 func (db *DB) Now() string {
 	switch {
 	case db.clockExpr != "":
@@ -117,8 +117,7 @@ func (db *DB) Now() string {
 	return db.dialect.nowExpr
 }
 
-// Create makes the tables that are not there yet, and their indexes. It does not change a table that is there. Instances
-// that do so at once take turns.
+// Create makes missing tables and their indexes. It does not change existing tables. Concurrent instances take turns.
 func (db *DB) Create(ctx context.Context, tables ...table.Def) error {
 	return db.RunInTx(ctx, func(tx *Tx) error {
 		if err := tx.Lock(ctx, "create"); err != nil {
@@ -145,8 +144,8 @@ func (db *DB) createStatements(tables []table.Def) []string {
 	return statements
 }
 
-// TruncateWAL empties a SQLite file's write-ahead log, where rows that were overwritten or deleted are still readable.
-// It fails when a reader holds the log for long. On Postgres it does nothing: see Scrub.
+// TruncateWAL empties a SQLite file's write-ahead log, where overwritten or deleted rows are still readable. It fails if a
+// reader holds the log for long. On Postgres it does nothing: see Scrub.
 func (db *DB) TruncateWAL(ctx context.Context) error {
 	if !db.dialect.hasWAL {
 		return nil
@@ -187,9 +186,9 @@ func (db *DB) QueryRow(ctx context.Context, statement string, args ...any) *sql.
 	return row
 }
 
-// RunInTx runs f in one transaction. It commits when f returns nil; otherwise it rolls back and returns f's error
-// unchanged. When f returned nil and RunInTx fails the outcome is unknown: the database may have committed. f must not
-// write by the DB itself: on SQLite that would wait for this transaction for ever.
+// RunInTx runs f in one transaction. It commits if f returns nil; otherwise it rolls back and returns f's error unchanged. If
+// f returned nil and RunInTx fails, the outcome is unknown: the database may have committed. f must not write through the DB
+// itself: on SQLite that would wait for this transaction forever.
 func (db *DB) RunInTx(ctx context.Context, f func(*Tx) error) (err error) {
 	defer func(startedAt time.Time) { db.observe(OperationTransaction, startedAt, err) }(time.Now())
 	sqlTx, err := db.writePool.BeginTx(ctx, nil)
@@ -212,7 +211,7 @@ func (db *DB) rewriteStatement(statement string) string {
 	return db.dialect.rewriteStatement(statement, prefix)
 }
 
-// observe tells of an operation that has ended.
+// observe reports an operation that has ended.
 func (db *DB) observe(operation string, startedAt time.Time, err error) {
 	if db.observeFunc != nil {
 		db.observeFunc(operation, time.Since(startedAt), err)
@@ -223,8 +222,8 @@ func (db *DB) observe(operation string, startedAt time.Time, err error) {
 func (db *DB) hasColumnArrays() bool { return db.dialect.columnArrays }
 func (tx *Tx) hasColumnArrays() bool { return tx.db.hasColumnArrays() }
 
-// wrapError adds the database's name to an error, and the error of ctx where that was the cause: the error of a
-// connection that was not made in time names the driver's own limit only.
+// wrapError adds the database's name to an error, and the error of ctx if that was the cause: the error of a connection that
+// was not made in time names only the driver's own limit.
 func (db *DB) wrapError(ctx context.Context, err error) error {
 	if err == nil {
 		return nil
@@ -272,8 +271,8 @@ func (tx *Tx) QueryRow(ctx context.Context, statement string, args ...any) *sql.
 	return tx.sqlTx.QueryRowContext(ctx, tx.db.rewriteStatement(statement), sanitizeArgs(args)...)
 }
 
-// Lock makes transactions of the same purpose wait for each other until they end, in all processes. On SQLite every
-// transaction that writes waits for the one before it anyway.
+// Lock makes transactions of the same purpose wait for each other, in all processes. On SQLite every transaction that writes
+// waits for the one before it anyway.
 func (tx *Tx) Lock(ctx context.Context, purpose string) error {
 	if !tx.db.dialect.advisoryLocks {
 		return nil

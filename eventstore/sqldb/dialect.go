@@ -17,8 +17,8 @@ import (
 	"lieudit/schemas/table"
 )
 
-// dialect is all that differs between the two databases. All other statements use what both have: "on
-// conflict", row values such as (a, b) > (?, ?), and times as 64-bit integers.
+// dialect holds everything that differs between the two databases. All other statements use what both have: "on conflict",
+// row values such as (a, b) > (?, ?), and times as 64-bit integers.
 type dialect struct {
 	numberedPlaceholders bool // placeholders are $1, $2… and not "?"
 	columnArrays         bool // a whole column of rows can be passed as one array
@@ -64,8 +64,8 @@ var sqlite = dialect{
 }
 
 // rewriteStatement turns each {name} of a statement into the name of that table, with the prefix of its schema, and each "?"
-// into the dialect's placeholder: $1, $2… on Postgres. What stands in quotes stays. Tables are named with their schema, because a
-// pooler may run each transaction in another session, and a session's search path would be lost.
+// into the dialect's placeholder: $1, $2… on Postgres. Quoted text stays unchanged. Tables are named with their schema,
+// because a pooler may run each transaction in another session, and a session's search path would be lost.
 func (l dialect) rewriteStatement(statement, prefix string) string {
 	if strings.IndexByte(statement, '{') < 0 && (!l.numberedPlaceholders || strings.IndexByte(statement, '?') < 0) {
 		return statement
@@ -119,8 +119,8 @@ func sanitizeText(s string) string {
 	return strings.ToValidUTF8(strings.ReplaceAll(s, "\x00", "\uFFFD"), "\uFFFD")
 }
 
-// openSQLite makes the pool for writing, of one connection, and the one for reading, which cannot write. It does not
-// open the file yet. secure_delete overwrites what is deleted: an erased name must not stay in the file.
+// openSQLite makes the pool for writing, of one connection, and the one for reading, which cannot write. It does not open the
+// file yet. secure_delete overwrites deleted data: an erased name must not stay in the file.
 func openSQLite(path string, o Options) (write, read *sql.DB, err error) {
 	synchronous, journalMode := "normal", "wal"
 	if o.Durable {

@@ -12,13 +12,13 @@ import (
 	"lieudit/schemas/table"
 )
 
-// GenerationState is what becomes of a generation:
+// GenerationState is the stage of a generation:
 //
 //	Creating ── its tables are made ──► Building ── PromoteGeneration ──► Serving ── another one is promoted ──► Retired
 //	                                       │ another one is built                                                  │
 //	                                       └─────────────────► Retired ── DropSuperseded, Prune ──► Dropped ◄──────┘
 //
-// One generation of a model and version serves at most, and one is being built at most.
+// At most one generation of a model and version serves, and at most one is being built.
 type GenerationState string
 
 const (
@@ -61,11 +61,11 @@ var generationTable = table.Table[Generation]{
 	},
 }
 
-// leaseTable says which instance uses which generation, and until when unless the lease is renewed.
+// leaseTable records which instance uses which generation, and until when unless the lease is renewed.
 var leaseTable = table.Def{Name: "holder", KeyColumns: 2, Columns: []table.Column{{Name: "copy", Type: table.Text}, {Name: "instance", Type: table.Text}, {Name: "until", Type: table.Timestamp}}}
 
-// Generations are all generations that are not dropped, the oldest of each model first. It renews this instance's
-// leases now and then.
+// Generations are all generations that are not dropped, the oldest of each model first. It occasionally renews this
+// instance's leases.
 func (s *Registry) Generations(ctx context.Context) ([]Generation, error) {
 	db, err := s.database(ctx)
 	if err != nil {
@@ -78,12 +78,12 @@ func (s *Registry) Generations(ctx context.Context) ([]Generation, error) {
 	return all, s.noteRegistryDamage(err)
 }
 
-// BuildGeneration makes the tables of a new generation, which takes the place of one that is being built. With
-// unlessExists it returns the generation that serves or is being built, and makes a new one only where there is none.
-// Several instances may call it at once: with unlessExists all get the same generation.
+// BuildGeneration makes the tables of a new generation, which replaces one that is being built. With unlessExists it returns
+// the generation that serves or is being built, and makes a new one only if there is none. Several instances may call it at
+// once: with unlessExists all get the same generation.
 //
-// The tables are made outside the registry's transaction, which all instances would wait for. So it looks twice whether
-// there is a generation, before and after, and drops its own where another instance was faster.
+// The tables are made outside the registry's transaction, for which all instances would wait. So it checks for a generation
+// twice, before and after, and drops its own if another instance was faster.
 func (s *Registry) BuildGeneration(ctx context.Context, m table.ReadModel, unlessExists bool) (Generation, error) {
 	g, err := s.reserveNumber(ctx, m, unlessExists)
 	if err != nil || g.State != Creating {
@@ -99,8 +99,8 @@ func (s *Registry) BuildGeneration(ctx context.Context, m table.ReadModel, unles
 	return built, err
 }
 
-// startBuilding turns a generation whose tables are made into the one that is being built, and retires the one that
-// was. With unlessExists it returns the one that another instance has made meanwhile.
+// startBuilding makes a generation whose tables exist the one that is being built, and retires the previous one. With
+// unlessExists it returns the one that another instance has made meanwhile.
 func (s *Registry) startBuilding(ctx context.Context, m table.ReadModel, g Generation, unlessExists bool) (Generation, error) {
 	err := s.updateRegistry(ctx, func(tx *Tx) error {
 		if existing, err := findLive(ctx, tx, m); err != nil || unlessExists && existing.Name != "" {
@@ -171,8 +171,8 @@ func (db *DB) createGenerationTables(ctx context.Context, m table.ReadModel, g G
 	})
 }
 
-// PromoteGeneration makes a generation that is being built the one that serves, and retires the one that did. It does
-// nothing where the generation is not being built any more.
+// PromoteGeneration makes a generation that is being built the serving one, and retires the previous one. It does nothing if
+// the generation is no longer being built.
 func (s *Registry) PromoteGeneration(ctx context.Context, m table.ReadModel, g Generation) error {
 	err := s.updateRegistry(ctx, func(tx *Tx) error {
 		n, err := tx.Exec(ctx, "update {copy} set state = 'serving', served = "+tx.db.Now()+" where name = ? and state = 'building'", g.Name)
@@ -192,7 +192,7 @@ func (s *Registry) PromoteGeneration(ctx context.Context, m table.ReadModel, g G
 	return err
 }
 
-// finishReplacement notes that a model's damaged generations are replaced, and removes their files. Where that fails the next
+// finishReplacement notes that a model's damaged generations are replaced, and removes their files. If that fails, the next
 // start removes them.
 func (s *Registry) finishReplacement(ctx context.Context, g Generation) {
 	s.markReplaced(g)
@@ -230,9 +230,9 @@ func (s *Registry) DropSuperseded(ctx context.Context, m table.ReadModel) ([]str
 	return s.dropUnused(ctx, func(all []Generation) []Generation { return Superseded(all, m) })
 }
 
-// Superseded returns those of all generations that no reader of the model goes back to: the retired ones of its version, except the last
-// that served before the one that serves. That one stays, since other instances may be about to read it. If no generation
-// serves, it returns none. Other versions are of other programs, which may still run.
+// Superseded selects from all generations those that no reader of the model goes back to: the retired ones of its version,
+// except the last that served before the serving one. That one stays, since other instances may be about to read it. If no
+// generation serves, it returns none. Other versions belong to other programs, which may still run.
 func Superseded(all []Generation, m table.ReadModel) (superseded []Generation) {
 	var predecessor Generation
 	isServed := false
@@ -254,8 +254,8 @@ func Superseded(all []Generation, m table.ReadModel) (superseded []Generation) {
 	return slices.DeleteFunc(superseded, func(g Generation) bool { return g.Name == predecessor.Name })
 }
 
-// dropUnused drops those of all generations that choose returns and nobody holds a lease on, and returns their names. A lease from
-// before the database's clock was set back counts for leaseDuration more: its holder may be alive.
+// dropUnused drops those of all generations that choose returns and nobody holds a lease on, and returns their names. A lease
+// from before the database's clock was set back counts for leaseDuration more: its holder may be alive.
 func (s *Registry) dropUnused(ctx context.Context, choose func([]Generation) []Generation) ([]string, error) {
 	var dropped []string
 	err := s.updateRegistry(ctx, func(tx *Tx) error {
@@ -306,8 +306,8 @@ func listLeased(ctx context.Context, tx *Tx) (map[string]bool, error) {
 	return leased, rows.Err()
 }
 
-// isOutdated reports whether nobody will need a generation: one of an older version, one that is retired, or one whose
-// making was broken off. Those of later versions are a newer binary's.
+// isOutdated reports whether nobody will need a generation: one of an older version, a retired one, or one whose creation was
+// interrupted. Those of later versions belong to a newer binary.
 func isOutdated(g Generation, models []table.ReadModel) bool {
 	for _, m := range models {
 		if g.Model == m.Name {
@@ -318,8 +318,8 @@ func isOutdated(g Generation, models []table.ReadModel) bool {
 	return false
 }
 
-// dropGeneration drops a generation's tables. It waits 2 s at most for somebody who queries them without a lease, as it
-// holds the registry's lock meanwhile.
+// dropGeneration drops a generation's tables. It waits at most 2 s for queries on them without a lease, since it holds the
+// registry's lock meanwhile.
 func (s *Registry) dropGeneration(ctx context.Context, tx *Tx, g Generation) error {
 	if _, err := tx.Exec(ctx, "update {copy} set state = 'dropped' where name = ?", g.Name); err != nil {
 		return err
@@ -384,7 +384,7 @@ func (tx *Tx) createViews(ctx context.Context, m table.ReadModel, prefix string)
 	return nil
 }
 
-// replaceView makes a view in the place of the one of that name. People's rights on the old one stay, unless its
+// replaceView makes a view in place of the one with that name. Rights that people have on the old one stay, unless its
 // columns change: then it must be dropped.
 func (tx *Tx) replaceView(ctx context.Context, name, query string) error {
 	if _, err := tx.Exec(ctx, "savepoint before_view"); err != nil {

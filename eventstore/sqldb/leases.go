@@ -20,7 +20,7 @@ type openDatabase struct {
 }
 
 const (
-	// A lease outlives four renewals that fail. Its end is by the database's clock, the interval by this instance's.
+	// A lease survives four failed renewals. Its end is by the database's clock, the interval by this instance's.
 	leaseRenewInterval = 2 * time.Second
 	leaseDuration      = 10 * time.Second
 )
@@ -106,7 +106,7 @@ func (s *Registry) acquireOpenDatabase(name string) *DB {
 	return opened.db
 }
 
-// releaseFunc gives one reference back, once. The last one closes the database and gives up the lease.
+// releaseFunc gives back one reference, once. The last one closes the database and gives up the lease.
 func (s *Registry) releaseFunc(name string) func() {
 	return sync.OnceFunc(func() {
 		if last := s.releaseReference(name); last != nil {
@@ -153,9 +153,10 @@ func (s *Registry) writeLease(ctx context.Context, tx *Tx, name string) error {
 	return err
 }
 
-// ShortenLeases moves the ends of leases that lie further away than duration to that time from now. The table has the end of a
-// lease in its column "until", by the database's clock. A lease that ends later than any can was taken before that clock was set
-// back, and would block for as long. It is not ended at once: if its holder is alive it renews the lease, otherwise the lease expires.
+// ShortenLeases moves the ends of leases that lie further away than duration to that time from now. The table has the end of
+// a lease in its column "until", by the database's clock. A lease with an impossibly late end was taken before that clock was
+// set back, and would block for as long. It does not end at once: if its holder is alive it renews the lease, otherwise the
+// lease expires.
 func (tx *Tx) ShortenLeases(ctx context.Context, leases table.Def, duration time.Duration) error {
 	latest := tx.db.Now() + " + ?"
 	statement := "update {" + leases.Name + "} set until = " + latest + " where until > " + latest

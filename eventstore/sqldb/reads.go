@@ -12,8 +12,7 @@ import (
 	"lieudit/schemas/table"
 )
 
-// servingCheckInterval is how long an instance reads a generation before it looks into the registry again for the one
-// that serves.
+// servingCheckInterval is how long an instance reads a generation before it checks the registry again for the serving one.
 const servingCheckInterval = 200 * time.Millisecond
 
 // servingCache is the generation of one model that this instance reads. It stays open while it is here.
@@ -25,15 +24,14 @@ type servingCache struct {
 	isStale    atomic.Bool // this instance has promoted another generation since
 }
 
-// Read runs f on the generation of a model that serves. f only reads, and begins anew each time: it runs twice when the
-// generation was replaced and dropped under it. Read fails with ErrNotReady while no generation serves, and with
-// ErrDiverged.
+// Read runs f on the serving generation of a model. f only reads, and must be repeatable: it runs twice if the generation was
+// replaced and dropped under it. Read fails with ErrNotReady while no generation serves, and with ErrDiverged.
 func (s *Registry) Read(ctx context.Context, m table.ReadModel, f func(*DB) error) error {
 	return s.ReadGeneration(ctx, m, func(_ Generation, db *DB) error { return f(db) })
 }
 
-// ReadGeneration is Read for callers that need to know which generation it is. A generation that fails is read again
-// only where another one serves by now: the old one may have been dropped, which is not an error of the caller's.
+// ReadGeneration is Read for callers that need to know which generation it is. A failed read is repeated only if another
+// generation serves by now: the old one may have been dropped, which is not the caller's error.
 func (s *Registry) ReadGeneration(ctx context.Context, m table.ReadModel, f func(Generation, *DB) error) error {
 	g, err := s.resolveServing(ctx, m, servingCheckInterval)
 	if err != nil {
@@ -74,8 +72,8 @@ func (s *Registry) readFromGeneration(ctx context.Context, g Generation, f func(
 	return s.noteDamage(g, f(g, db))
 }
 
-// resolveServing is the generation that serves, as the registry said at most maxAge ago. 0 asks the registry now. It
-// fails with ErrNotReady when none serves.
+// resolveServing is the serving generation, as the registry had it at most maxAge ago. 0 asks the registry now. It fails with
+// ErrNotReady if there is none.
 func (s *Registry) resolveServing(ctx context.Context, m table.ReadModel, maxAge time.Duration) (Generation, error) {
 	r := s.servingCacheOf(m)
 	if err := r.checking.Acquire(ctx, 1); err != nil {
@@ -140,7 +138,7 @@ func LoadAccountStatus(ctx context.Context, q Querier, account string) (table.Ac
 	return rows[0], nil
 }
 
-// CheckAccount is nil when the rows of an account may be shown, and a *table.StoppedError while they may not.
+// CheckAccount is nil if the rows of an account may be shown, and otherwise a *table.StoppedError.
 func CheckAccount(ctx context.Context, q Querier, account string) error {
 	s, err := LoadAccountStatus(ctx, q, account)
 	if err == nil && s.IsStopped() {

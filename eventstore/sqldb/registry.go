@@ -16,9 +16,9 @@ import (
 	"lieudit/schemas/table"
 )
 
-// Registry holds the generations of the read models: in a Postgres database, or in a folder of SQLite files. Its own
-// tables say which generation serves, which instance uses which, and which program each instance runs. The database may be down when the Registry is
-// made, and come and go later: every call tries again. It is safe for concurrent use.
+// Registry holds the generations of the read models: in a Postgres database, or in a folder of SQLite files. Its own tables
+// record which generation serves, which instance uses which, and which program each instance runs. The database may be down
+// when the Registry is made, and come and go later: every call tries again. It is safe for concurrent use.
 //
 // People read the views accounts, keys, tokens, history, referentials and sites, and those of usage, where times are
 // readable: on Postgres in the schema lieudit, on SQLite in the files register.db, history.db, places.db and usage.db.
@@ -203,17 +203,17 @@ func (s *Registry) linkServingFile(g Generation) {
 // ErrNotReady: no generation of the read model serves yet.
 var ErrNotReady = errors.New("not ready yet")
 
-// ErrDiverged: the generation holds what is not on the log, because an older backup of the log was restored. Nothing is
-// answered from it.
+// ErrDiverged: the generation holds events that are not on the log, because an older backup of the log was restored. Nothing
+// is answered from it.
 var ErrDiverged = errors.New("the read model holds what is not on the log")
 
-// divergences are the generations that hold what is not on the log, as this instance has found.
+// divergences are the generations that this instance has found to hold events that are not on the log.
 type divergences struct {
 	diverged map[string]bool   // by name
 	counts   map[string]uint64 // by model, how often one was found to be
 }
 
-// SetDiverged records whether a generation holds what is not on the log. Reads of one that does fail at once with
+// SetDiverged records whether a generation holds events that are not on the log. If it does, reads of it fail at once with
 // ErrDiverged, in this instance.
 func (s *Registry) SetDiverged(g Generation, isDiverged bool) {
 	s.mu.Lock()
@@ -230,15 +230,15 @@ func (s *Registry) SetDiverged(g Generation, isDiverged bool) {
 	}
 }
 
-// IsDiverged says what SetDiverged recorded last; false for a generation of which it recorded nothing.
+// IsDiverged is what SetDiverged recorded last, or false.
 func (s *Registry) IsDiverged(g Generation) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.divergences.diverged[g.Name]
 }
 
-// CountDivergences counts how often a generation of a model was found diverged. Whoever keeps rows in memory must drop
-// those that were read before the count changed.
+// CountDivergences counts how often a generation of a model was found diverged. A caller that keeps rows in memory must drop
+// those read before the count changed.
 func (s *Registry) CountDivergences(m table.ReadModel) uint64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -13,17 +13,17 @@ import (
 	"lieudit/schemas/table"
 )
 
-// This file takes what was deleted or emptied out of a database's files (a scrub). SQLite overwrites it at once, and only its
-// write-ahead log is to be emptied. Postgres keeps old rows in the files of the table, of its indexes and of its TOAST table
-// until others overwrite them, and neither VACUUM nor a checkpoint changes that: so the tables are written anew, and the old
-// files are dropped. VACUUM FULL would keep readers out meanwhile. A copy keeps out writers alone, and readers for the moment
-// in which it takes the place of the table.
+// This file removes deleted or emptied rows from a database's files (a scrub). SQLite overwrites them at once, and only its
+// write-ahead log must be emptied. Postgres keeps old rows in the files of the table, of its indexes and of its TOAST table
+// until others overwrite them, and neither VACUUM nor a checkpoint changes that: so the tables are rewritten, and the old
+// files are dropped. VACUUM FULL would keep out readers meanwhile. A copy keeps out only writers, and readers just for the
+// moment in which it replaces the table.
 //
 //	Tx.RequireScrub ── a row of {scrub}, in the transaction that deletes ──► DB.Scrub, at most once an Interval:
 //	    awaitReaders ─► lock against writers ─► copyTable… ─► lock against readers ─► swapTable…, the mark is cleared ─► commit
 //
-// A crash, or a disk that is too full for the copy, undoes all of it, and the mark stays. If there are several instances, one scrubs and
-// the others find the mark cleared. Nothing here reaches the write-ahead log of Postgres, replicas and dumps.
+// A crash, or a disk that is too full for the copy, undoes everything, and the mark stays. If there are several instances,
+// one scrubs and the others find the mark cleared. The write-ahead log of Postgres, replicas and dumps are not scrubbed.
 
 // ScrubTable records whether a Postgres database must be scrubbed: one row, with the time of the first deletion since the last
 // scrub (due, 0 for none) and of the last scrub (done). Whoever calls RequireScrub has made it with Create.
@@ -31,8 +31,8 @@ var ScrubTable = table.Def{Name: "scrub", KeyColumns: 1, Columns: []table.Column
 	{Name: "id", Type: table.Integer}, {Name: "due", Type: table.Timestamp}, {Name: "done", Type: table.Timestamp},
 }}
 
-// RequireScrub notes that the transaction deletes what must not stay in the files. It comes after the deletions: a scrub locks
-// the tables first, and then reads the note.
+// RequireScrub notes that the transaction deletes data that must not stay in the files. It comes after the deletions: a scrub
+// locks the tables first, and then reads the note.
 func (tx *Tx) RequireScrub(ctx context.Context) error {
 	if tx.db.ScrubsAtOnce() {
 		return nil
@@ -45,19 +45,19 @@ func (tx *Tx) RequireScrub(ctx context.Context) error {
 // ScrubsAtOnce reports whether a scrub is cheap, so that it is made right after each deletion and needs no note.
 func (db *DB) ScrubsAtOnce() bool { return db.dialect.hasWAL }
 
-// Scrub says what to scrub, and how often.
+// Scrub is what to scrub, and how often.
 type Scrub struct {
 	Tables   []table.Def   // those without PersonalColumns are left alone
 	Interval time.Duration // least time between two scrubs
-	// Begin, unless nil, takes the locks that transactions which write the tables take first.
+	// Begin, if not nil, takes the locks that come first in transactions that write the tables.
 	Begin func(context.Context, *Tx) error
-	// Swapped, unless nil, is called when the new tables have taken the place of the old ones, which are not dropped yet. No
-	// view may name an old table any more when it returns.
+	// Swapped, if not nil, is called when the new tables have replaced the old ones, which are not dropped yet. When it
+	// returns, no view may name an old table.
 	Swapped func(context.Context, *Tx) error
 }
 
-// Scrub makes a scrub if one is due. later is how long it has to wait because the last one was made less than an Interval ago;
-// 0 means that nothing is left in the files. With an error it is due as before.
+// Scrub scrubs if that is due. later is how long it has to wait because the last scrub ran less than an Interval ago; 0 means
+// that nothing is left in the files. After an error it is due as before.
 func (db *DB) Scrub(ctx context.Context, s Scrub) (later time.Duration, err error) {
 	if db.ScrubsAtOnce() {
 		return 0, db.TruncateWAL(ctx)
@@ -136,8 +136,8 @@ const (
 // errTablesInUse: somebody reads a table for so long that its copy could not take its place.
 var errTablesInUse = errors.New("somebody reads a table for too long")
 
-// awaitReaders waits until those who read a table now have ended. It locks nothing: a dump of the database holds its tables for
-// hours, and whoever writes would wait for a copy that cannot take the place of its table.
+// awaitReaders waits until those who now read a table have ended. It locks nothing: a dump of the database holds its tables
+// for hours, and writers would wait for a copy that cannot replace its table.
 func (tx *Tx) awaitReaders(ctx context.Context, tables []table.Def) error {
 	reading, err := tx.listReaders(ctx, tables)
 	for range readersAttempts {
@@ -308,7 +308,7 @@ func (tx *Tx) inSchema(schema string) *Tx {
 	return &Tx{&db, tx.sqlTx}
 }
 
-// scrubInterval is the least time between two scrubs of a generation: erasures are gathered.
+// scrubInterval is the shortest time between two scrubs of a generation: erasures are collected.
 const scrubInterval = time.Hour
 
 // Scrub takes what was deleted from a generation of a model out of the files of its database, as DB.Scrub says. The caller

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// This file keeps prepared statements of SQLite's connections. Without it SQLite would parse each statement each time, which takes longer
-// than most of the statements here: they read or write a few rows. Postgres has a cache of its own in pgx.
+// This file keeps prepared statements of SQLite's connections. Otherwise SQLite would parse each statement every time, which
+// takes longer than most of the statements here, which read or write a few rows. Postgres has a cache of its own in pgx.
 
 // preparingConnector makes connections that keep their statements.
 type preparingConnector struct{ driver.Connector }
@@ -53,7 +53,7 @@ type statement struct {
 	isInUse bool
 }
 
-// statementOf returns the statement of a text, or nil where the text is one that is not kept.
+// statementOf returns the statement of a text, or nil if the text is not one to keep.
 func (c *preparingConn) statementOf(ctx context.Context, text string) (*statement, error) {
 	if s := c.statements[text]; s != nil {
 		if s.isInUse {

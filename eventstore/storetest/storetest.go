@@ -1,13 +1,13 @@
-// Package storetest is the contract of eventstore.Store as tests, which every implementation runs. A rule is a sentence and
-// a function that returns how a store breaks it, or nil. So the suite itself can be tried on stores that are broken on
-// purpose (broken_test.go). No rule may assume an empty log or a log of its own: other writers may append to it.
+// Package storetest is the contract of eventstore.Store as tests, which every implementation runs. A rule is a sentence and a
+// function that returns how a store breaks it, or nil. So the suite itself can be tested on stores that are deliberately
+// broken (broken_test.go). No rule may assume an empty log or a log of its own: other writers may append to it.
 //
-// Run opens a store, wraps it in a storeUnderTest and passes that to the check of every rule. The rules stand in one file for
+// Run opens a store, wraps it in a storeUnderTest and passes that to the check of every rule. There is one file of rules for
 // each part of the contract: appends, repeats, contention, streams, reads, checkpoints, subscriptions, contexts, closing.
 //
-// Most checks have the same shape. They remember the place where they begin by the checkpoint of an event of their own
+// Most checks have the same shape. They remember their starting point as the checkpoint of an event of their own
 // (appendCheckpoint), append to streams of a category that nobody else knows (newCategory), and read after that checkpoint
-// with a filter of that category. So rules run side by side on one log.
+// with a filter of that category. So rules run concurrently on one log.
 package storetest
 
 import (
@@ -21,7 +21,7 @@ import (
 	"lieudit/eventstore/deadlinetest"
 )
 
-// Options says what can be done with an implementation beyond the calls of a Store.
+// Options are what can be done with an implementation beyond the calls of a Store.
 type Options struct {
 	// Reopen closes s and opens another Store on the same log, which is freed when t ends. Without it the rules that need a
 	// reopened log are skipped.

@@ -12,8 +12,8 @@ import (
 	"lieudit/schemas/table"
 )
 
-// binding is the single row that says which log the keys belong to, and up to which event the log was compared with them.
-// It is stored next to the keys, so a backup that is restored carries its own, older, position and version.
+// binding is the single row that records which log the keys belong to, and up to which event the log was compared with them.
+// It is stored next to the keys, so a restored backup carries its own, older, position and version.
 type binding struct {
 	ID       int64  // always 1
 	Log      string // UUID of the log; "": not bound yet
@@ -140,8 +140,8 @@ func (v *Vault) raiseVersion(version int64) {
 	}
 }
 
-// storeCheckpoint stores up to where the log was compared with the keys. It fails with errDatabaseChanged where an older copy of the
-// database was restored since b was read: its keys were not compared.
+// storeCheckpoint stores up to where the log was compared with the keys. It fails with errDatabaseChanged if an older copy of
+// the database was restored since b was read: its keys were not compared.
 func (v *Vault) storeCheckpoint(ctx context.Context, b binding, to eventstore.Checkpoint) error {
 	db, err := v.openDatabase(ctx)
 	if err != nil {
@@ -168,8 +168,8 @@ func (v *Vault) storeKeyCount(ctx context.Context, rows int64) error {
 // The statement that waits for the row must not read data_keys: a scrub holds the row while it locks readers out of that
 // table, and Postgres would end one of the two as a deadlock.
 //
-// wrapsKey says that a key is added. A proof of the master key is stored with the first that is wrapped; every later key must be wrapped
-// with the same one.
+// wrapsKey means that a key is added. A proof of the master key is stored with the first wrapped key; every later key must be
+// wrapped with the same master key.
 func (v *Vault) lockBinding(ctx context.Context, tx *sqldb.Tx, wrapsKey bool) error {
 	b, err := v.requiredBinding()
 	if b == nil || err != nil {
@@ -205,8 +205,8 @@ func (v *Vault) addToKeyCount(ctx context.Context, tx *sqldb.Tx, rows int64) err
 	return err
 }
 
-// storeMasterProof stores a proof of the master key where the binding has none yet: in a vault from before bindings
-// whose keys are wrapped.
+// storeMasterProof stores a proof of the master key if the binding has none yet: in a vault from before bindings whose keys
+// are wrapped.
 func (v *Vault) storeMasterProof(ctx context.Context) error {
 	db, err := v.openDatabase(ctx)
 	if err == nil {

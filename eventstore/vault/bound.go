@@ -14,8 +14,8 @@ import (
 	"lieudit/eventstore"
 )
 
-// Bound is a vault that belongs to one log. It implements eventstore.Vault and is safe for concurrent use. A
-// missing key has several possible causes, and Bound tells them apart with the help of the log:
+// Bound is a vault that belongs to one log. It implements eventstore.Vault and is safe for concurrent use. A missing key has
+// several possible causes, and Bound uses the log to distinguish them:
 //
 //   - The database cannot be reached: the call fails with an ordinary error, and a later one may succeed.
 //   - The database is wrong: it belongs to another log, or it lost keys. Calls fail with a *WrongError until a check
@@ -54,8 +54,8 @@ type Bound struct {
 	missing   map[string]bool         // subjects whose lost keys AcceptLostKeys accepted
 }
 
-// WrongError says why a vault must not be used with a log (Reason, which completes "the vault of data keys …"), and
-// what the operator does about it (Remedy). Both are shown to the operator.
+// WrongError is why a vault must not be used with a log (Reason, which completes "the vault of data keys …"), and what the
+// operator can do about it (Remedy). Both are shown to the operator.
 type WrongError struct {
 	Reason, Remedy string
 }
@@ -72,9 +72,8 @@ func Bind(v *Vault, log eventstore.Store, logger *slog.Logger) *Bound {
 		verified: map[string][keyLen]byte{}, erased: map[string]bool{}, lastErr: errors.New("the vault was not checked yet")}
 }
 
-// Key implements eventstore.Vault. create means that the caller is going to seal with the key. Only then is the key
-// compared with the log: a wrong key that is used to open is noticed by itself, but one that is used to seal would make
-// fields that nobody can open later.
+// Key implements eventstore.Vault. create means that the caller is going to seal with the key. Only then is the key compared
+// with the log: opening with a wrong key fails visibly, but sealing with one would make fields that nobody can open later.
 func (b *Bound) Key(ctx context.Context, subject string, create bool) ([]byte, error) {
 	key, err := b.callVault(ctx, func() ([]byte, error) { return b.vault.Key(ctx, subject, false) })
 	var wrapped *wrappedError
@@ -229,7 +228,7 @@ func (b *Bound) Run(ctx context.Context) error {
 	}
 }
 
-// scrub takes destroyed keys out of the database's files, under the lease. If that fails, Reachable says so until a later
+// scrub removes destroyed keys from the database's files, under the lease. If that fails, Reachable reports it until a later
 // scrub succeeds.
 func (b *Bound) scrub(ctx context.Context) {
 	defer b.keepLease(ctx)()

@@ -14,9 +14,8 @@ const (
 	maxCached = 50_000           // entries at a time
 )
 
-// keyCache keeps keys, and the fact that a key is destroyed, for cacheTTL. It is safe for concurrent use. Libraries
-// of caches do not fit: the clock is handed in, no goroutine may run, and a destroyed key must win over the result
-// of a slower query.
+// keyCache keeps keys, and the fact that a key is destroyed, for cacheTTL. It is safe for concurrent use. Cache libraries do
+// not fit: the clock is passed in, no goroutine may run, and a destroyed key must win over the result of a slower query.
 type keyCache struct {
 	clock       func() time.Time // elapsed time
 	mu          sync.RWMutex
@@ -43,8 +42,8 @@ func (c *keyCache) get(subject string) (key []byte, found bool) {
 	return entry.key, true
 }
 
-// put stores a result and returns the key that is valid: nil where the key was found destroyed after the query of
-// this result began. So a slow query cannot bring a destroyed key back.
+// put stores a result and returns the valid key: nil if the key was found destroyed after the query of this result began. So
+// a slow query cannot bring back a destroyed key.
 func (c *keyCache) put(subject string, key []byte, queriedAt time.Time) []byte {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -64,7 +63,7 @@ func (c *keyCache) put(subject string, key []byte, queriedAt time.Time) []byte {
 	return key
 }
 
-// forget removes the entry of a subject, unless it says that the key is destroyed.
+// forget removes the entry of a subject, unless it records that the key is destroyed.
 func (c *keyCache) forget(subject string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -85,7 +84,7 @@ func (c *keyCache) forgetKeys() {
 	}
 }
 
-// remove removes the entry of a subject, whatever it says.
+// remove removes the entry of a subject, whatever it records.
 func (c *keyCache) remove(subject string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

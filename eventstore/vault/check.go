@@ -106,9 +106,9 @@ func (b *Bound) currentError() error {
 	return b.lastErr
 }
 
-// recordResult stores the result of a check or probe, logs it if it differs from the one before, and returns err. Where
-// the vault becomes valid it forgets which keys were verified, and calls OnValid. Where it is wrong it empties the cache,
-// whose keys may be another log's.
+// recordResult stores the result of a check or probe, logs it if it differs from the previous one, and returns err. When the
+// vault becomes valid it forgets which keys were verified, and calls OnValid. When it is wrong it empties the cache, whose
+// keys may be another log's.
 func (b *Bound) recordResult(ctx context.Context, err error) error {
 	if err != nil && ctx.Err() != nil { // the caller cancelled: the error says nothing about the vault
 		return err
@@ -171,7 +171,7 @@ func (b *Bound) keepLease(ctx context.Context) (end func()) {
 	}
 }
 
-// runCheckSteps goes from cheap to expensive steps. Each returns a *WrongError where it refuses the vault.
+// runCheckSteps goes from cheap to expensive steps. Each returns a *WrongError if it refuses the vault.
 func (b *Bound) runCheckSteps(ctx context.Context) error {
 	if err := b.vault.closeIfReplaced(); err != nil {
 		return fmt.Errorf("vault: %w", err)
@@ -324,7 +324,7 @@ const (
 	acceptHint  = ". Only where no copy is left: --accept-lost-keys goes on without, and the accounts concerned can then be read no more, only closed and erased"
 )
 
-// refuseLostKeys returns the error e about lost keys, or nil where AcceptLostKeys accepts the loss.
+// refuseLostKeys returns the error e about lost keys, or nil if AcceptLostKeys accepts the loss.
 func (b *Bound) refuseLostKeys(e *WrongError) error {
 	if !b.AcceptLostKeys {
 		return e

@@ -13,7 +13,7 @@ import (
 )
 
 // This file reads the log for Bound: which subjects must have a key (their account was opened with a sealed field), which
-// must have none (their account was erased), and whether the keys open what is there.
+// must not (their account was erased), and whether the keys open the sealed fields.
 
 // accountStreams selects the streams that hold each subject's first sealed field (its opening) and its erasure.
 var accountStreams = eventstore.Filter{"account"}
@@ -90,8 +90,8 @@ func firstSealedIn(ctx context.Context, log eventstore.Store, stream string) (*s
 	return nil, nil
 }
 
-// sealedFieldsOfStaging returns a sealed field of the staging stream that an event commits, where it commits one. It is sealed for
-// the stream of that event, not for the staging stream.
+// sealedFieldsOfStaging returns a sealed field of the staging stream that an event commits, if it is a commit. It is sealed
+// for the stream of that event, not for the staging stream.
 func sealedFieldsOfStaging(ctx context.Context, log eventstore.Store, r eventstore.RecordedEvent) ([]event.Personal, error) {
 	e, err := event.Decode(r.Type, r.Data)
 	commit, ok := e.(event.StagedCommit)
@@ -246,7 +246,7 @@ func (b *Bound) compareKeys(ctx context.Context, current binding) (missing map[s
 	return c.missing, err
 }
 
-// addSubject adds an opening, or an erasure where opening is nil, to the batch, and compares a full batch.
+// addSubject adds an opening, or an erasure if opening is nil, to the batch, and compares a full batch.
 func (c *keyComparison) addSubject(ctx context.Context, subject string, opening *sealedField) error {
 	if opening != nil {
 		c.created[subject] = true

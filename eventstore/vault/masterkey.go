@@ -73,7 +73,7 @@ func (w wrapper) unwrapKey(subject string, stored []byte) ([]byte, error) {
 	return key, nil
 }
 
-// wrappedError says that a data key is stored, but cannot be decrypted with this master key.
+// wrappedError: a data key is stored, but cannot be decrypted with this master key.
 type wrappedError struct{ subject, why string }
 
 func (e *wrappedError) Error() string { return "the data key of " + e.subject + " " + e.why }
@@ -81,7 +81,7 @@ func (e *wrappedError) Error() string { return "the data key of " + e.subject + 
 // proofSubject is the subject that a proof is encrypted for. No account can have this name, because of the zero byte.
 const proofSubject = "\x00master key"
 
-// proof returns a known text encrypted with the master key, which tells later whether a master key is the same one. It is
+// proof returns a known text encrypted with the master key, which later shows whether a master key is the same one. It is
 // empty without a master key.
 func (w wrapper) proof() []byte {
 	if w.aead == nil {

@@ -1,7 +1,6 @@
-// Package vault stores the data keys that encrypt personal fields, one key for each subject (an account). The log
-// keeps the encrypted fields for ever; the vault is a separate database, so destroying a key erases the fields. Its
-// constraint: a key that one instance destroys is refused by every instance within a minute, so no key is cached
-// for longer.
+// Package vault stores the data keys that encrypt personal fields, one key for each subject (an account). The log keeps the
+// encrypted fields permanently; the vault is a separate database, so destroying a key erases the fields. A key that one
+// instance destroys is refused by every instance within a minute, so no key is cached for longer.
 //
 //	codec ─> Bound.Key ─> Vault.Key ─> keyCache ─> lookUpRow ─> data_keys (Postgres or a SQLite file)
 //	           │             └── create: insertKey      └── binding: which log, how many keys, which version
@@ -9,18 +8,18 @@
 //
 //	Bound.Run ─> probe ─> runCheck: requireMasterKey, bindDatabase, compareBinding, compareKeys ─> recordResult
 //
-// Vault is the database alone. Bound adds the log: it refuses a database that belongs to another log, or that lost
-// keys. The service uses Bound; `lieudit vault rewrap` uses Rewrap.
+// Vault is the database alone. Bound adds the log: it refuses a database that belongs to another log, or that lost keys. The
+// service uses Bound; `lieudit vault rewrap` uses Rewrap.
 //
-// The words of this package:
+// The terms of this package:
 //
 //   - A data key encrypts the personal fields of one subject. To seal a field is to encrypt it with the data key.
 //   - The master key encrypts the data keys in the database, if there is one. To wrap a key is to encrypt it with the
 //     master key.
-//   - To destroy a key is to delete it for good. To erase a subject is to write an event of the log that says so, and
+//   - To destroy a key is to delete it permanently. To erase a subject is to append an event that records the erasure, and
 //     to destroy its key.
-//   - The binding is a row next to the keys. It says which log they belong to.
-//   - A check compares the database with the log. A probe looks whether the database is still the one that was checked,
+//   - The binding is a row next to the keys. It records which log they belong to.
+//   - A check compares the database with the log. A probe tests whether the database is still the one that was checked,
 //     and checks it again only when it is not.
 package vault
 
@@ -140,7 +139,7 @@ func (v *Vault) readUncheckedKey(ctx context.Context, subject string) ([]byte, e
 	return v.wrapper.unwrapKey(subject, rows[0].Key)
 }
 
-// findOrCreateRow reads the row of a subject, and inserts it where it is missing and create is set. nil: there is
+// findOrCreateRow reads the row of a subject, and inserts it if it is missing and create is set. It returns nil if there is
 // none.
 func (v *Vault) findOrCreateRow(ctx context.Context, subject string, create bool) (*row, error) {
 	db, err := v.openDatabase(ctx)
@@ -185,7 +184,7 @@ func (v *Vault) DestroyKey(ctx context.Context, subject string) error {
 	return v.destroyKeys(ctx, subject)
 }
 
-// ForgetKeys empties the cache but for what is known to be destroyed. Queries that are under way fill it no more.
+// ForgetKeys empties the cache except for keys known to be destroyed. Queries in progress no longer fill it.
 func (v *Vault) ForgetKeys() { v.cache.forgetKeys() }
 
 // destroyKeys removes the keys from the cache before it writes, and records their destruction in the cache
