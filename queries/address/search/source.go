@@ -3,8 +3,11 @@ package search
 import (
 	"context"
 	"fmt"
+	"iter"
 	"slices"
+	"strings"
 
+	"lieudit/queries/address/parse"
 	"lieudit/queries/address/text"
 	"lieudit/queries/address/vintage"
 )
@@ -192,4 +195,358 @@ func (s *searcher) expectedPlaces() (all []place) {
 		}
 	}
 	return all
+}
+
+const (
+	streetLimit    = 96   // streets that a query may lead to
+	shortenedLimit = 256  // streets when a word is left out, which may be the one that tells
+	communeLimit   = 16   // communes
+	maxWithin      = 1000 // communes to which a query is confined by name
+	maxDropped     = 6    // words that are left out in turn
+	maxAlone       = 8    // words that are searched for by themselves
+	maxSpellings   = 4    // ways to spell what the vintage does not have
+)
+
+// queryPlanner plans the queries of a question to a source. A source finds what holds all words of a query, and only the last of
+// them may be unfinished; so words that may be unfinished, or of no street, are searched for one by one.
+type queryPlanner struct {
+	*query
+	words       parse.Mask // that lead to an address
+	numbers     parse.Mask // that may be part of a name
+	distinctive parse.Mask // words that tell streets apart, and the unfinished one
+	streets     parse.Mask // of these, those that name no commune
+	meant       Area       // the communes that words name, with those of the postcode
+
+	hasPlannedSingleWords bool // for each word
+}
+
+// newQueryPlanner makes the planner of a question whose places are recognised.
+func newQueryPlanner(c *query, places []place) *queryPlanner {
+	k := &queryPlanner{query: c}
+	k.words, k.numbers = k.readSearchWords()
+	k.distinctive = c.q.Distinctive(k.words) | k.words&unfinishedWord(c.q)
+	var naming parse.Mask
+	k.meant, naming = namedCommunes(places)
+	if k.streets = k.distinctive &^ naming; k.streets == 0 {
+		k.streets = k.distinctive
+	}
+	return k
+}
+
+// namedCommunes are the communes that words name where one is expected, with those of the postcode, and the words that do so.
+// Without such words there are none.
+func namedCommunes(places []place) (communes Area, naming parse.Mask) {
+	for _, p := range places {
+		switch {
+		case p.name == vintage.None && p.hasTypedCode:
+			communes = append(communes, p.commune)
+		case p.name != vintage.None && p.isLate && p.sim >= boundSim:
+			communes, naming = append(communes, p.commune), naming|p.at
+		}
+	}
+	if naming == 0 {
+		return nil, 0
+	}
+	return NewArea(communes), naming
+}
+
+// rounds are the queries of a question: all its words where its postcode says, then anywhere, then each word by itself, then
+// without the kind of street, then with one word less, then with other spellings. While a question is typed its words are
+// rather unfinished than of another place, so each by itself comes first. No query is made twice, and there is
+// none if the scope lets nothing through.
+func (k *queryPlanner) rounds() iter.Seq[[]CandidateQuery] {
+	rounds := [...]func() []CandidateQuery{k.planStrictly, k.planAnywhere, k.planSingleWords, k.planLoosely, k.planShortened, k.planRespelt}
+	if k.q.Completing {
+		rounds[1], rounds[2] = rounds[2], rounds[1]
+	}
+	return func(yield func([]CandidateQuery) bool) {
+		var before []CandidateQuery
+		for i := 0; i < len(rounds) && (k.scope.Communes == nil || len(k.scope.Communes) > 0); i++ {
+			known := len(before)
+			for _, a := range rounds[i]() {
+				if !a.isUnconstrained() && !slices.ContainsFunc(before, a.isSame) {
+					before = append(before, a)
+				}
+			}
+			if fresh := before[known:]; len(fresh) > 0 && !yield(fresh) {
+				return
+			}
+		}
+	}
+}
+
+// readSearchWords are the words that lead to an address: no links, no complements, no numbers and what goes with them. Numbers may
+// be part of a name, unless they come first or lead to the kind of a street.
+func (k *queryPlanner) readSearchWords() (words, numbers parse.Mask) {
+	all := k.q.Words() &^ k.q.Complement &^ k.q.Postcode.PrefixAt &^ k.division.at
+	for i, t := range k.q.Terms {
+		switch {
+		case !all.Has(i):
+		case t.Digits && leadsToStreet(k.q, i):
+		case t.Digits:
+			numbers |= parse.Bit(i)
+		case i == k.q.Unfinished:
+			words |= parse.Bit(i)
+		case len(t.Typed) == 1 && len(t.Text) == 1 || text.ClassOf(t.Text) == text.StopWord || i > 0 && k.q.Terms[i-1].Digits && k.q.IsRep(i):
+		default:
+			words |= parse.Bit(i)
+		}
+	}
+	if words != 0 {
+		numbers &^= parse.Bit(all.First())
+	}
+	return words, numbers
+}
+
+// leadsToStreet reports whether a number stands before a kind of street, as house numbers do.
+func leadsToStreet(q *parse.Question, i int) bool {
+	if i++; i < len(q.Terms) && q.IsRep(i) {
+		i++
+	}
+	return i < len(q.Terms) && text.ClassOf(q.Terms[i].Text) == text.StreetType
+}
+
+// planStrictly searches for all words. Who is still typing is also shown streets of another kind; communes are left for later where a
+// number comes first.
+func (k *queryPlanner) planStrictly() []CandidateQuery {
+	streets := k.confine(k.queryFor(k.words))
+	streets.whole = true
+	queries := []CandidateQuery{streets}
+	if k.numbers != 0 {
+		queries = append(queries, k.confine(k.queryFor(k.words|k.numbers)))
+	}
+	if k.q.Completing {
+		queries = append(queries, k.confine(k.queryFor(k.distinctive)))
+	}
+	queries = append(queries, k.confineAround(k.queryFor(k.words))...)
+	if k.words&unfinishedWord(k.q) != 0 {
+		for n := range k.spellings(k.q.Unfinished)[1:] {
+			other := k.querySpelt(k.words, k.spellLast(k.words, n+1))
+			queries = append(append(queries, k.confine(other)), k.confineAround(other)...)
+		}
+	}
+	if k.words != 0 && k.q.Terms[(k.q.Words()&^k.q.Complement).First()].Digits {
+		return queries
+	}
+	return append(queries, k.planCommunes())
+}
+
+// planAnywhere searches for all words wherever they are.
+func (k *queryPlanner) planAnywhere() []CandidateQuery { return []CandidateQuery{k.queryFor(k.words)} }
+
+// planCommunes searches for communes by all words.
+func (k *queryPlanner) planCommunes() CandidateQuery {
+	if !k.wantsType(Municipality) {
+		return CandidateQuery{} // is left out
+	}
+	a := k.queryFor(k.words)
+	if k.words == 0 {
+		a = k.confine(a)
+	}
+	a.Communes, a.Limit, a.whole = true, communeLimit, true
+	return a
+}
+
+// planSingleWords searches for each word of streets by itself.
+func (k *queryPlanner) planSingleWords() []CandidateQuery {
+	k.hasPlannedSingleWords = true
+	return k.planEachWord(k.spellings)
+}
+
+// planEachWord searches for each word of streets by itself, in each of its spellings, where something typed says which communes are
+// meant.
+func (k *queryPlanner) planEachWord(spellings func(int) []string) (queries []CandidateQuery) {
+	for n := range maxSpellings {
+		for i := range k.q.Terms {
+			if !k.streets.Has(i) || n >= len(spellings(i)) {
+				continue
+			}
+			a, isNarrow := k.narrow(k.querySpelt(parse.Bit(i), func(i int) string { return spellings(i)[n] }))
+			if !isNarrow {
+				return nil
+			}
+			queries = append(queries, a)
+		}
+	}
+	return queries[:min(len(queries), maxAlone)]
+}
+
+// narrow leads a query to the communes that something typed says are meant, and reports whether anything does.
+func (k *queryPlanner) narrow(a CandidateQuery) (CandidateQuery, bool) {
+	if k.scope.Cited == nil && len(k.meant) > 0 && len(k.meant) <= maxWithin {
+		a.Within = k.meant
+		return a, true
+	}
+	a, isConfined := k.confined(a)
+	if !isConfined && k.scope.Around != nil {
+		a.Within, isConfined = k.scope.Around, true
+	}
+	return a, isConfined
+}
+
+// mayBeBegun reports whether the best candidate holds another word than one that was typed, which may be the beginning of a word
+// that was not searched for yet: only the last word of a query may be one.
+func (k *queryPlanner) mayBeBegun(c *Candidate) bool {
+	if !k.q.Completing || k.hasPlannedSingleWords || c == nil || c.fuzzy&^unfinishedWord(k.q) == 0 || k.distinctive.Count() < 2 {
+		return false
+	}
+	_, isNarrow := k.narrow(CandidateQuery{})
+	return isNarrow
+}
+
+// planLoosely searches without the kind of street, and for communes.
+func (k *queryPlanner) planLoosely() []CandidateQuery {
+	return []CandidateQuery{k.confine(k.queryFor(k.distinctive)), k.queryFor(k.distinctive), k.planCommunes()}
+}
+
+// planShortened searches for words with one of those that tell left out, each in turn. The kind of the street is left out too where
+// enough is left.
+func (k *queryPlanner) planShortened() (queries []CandidateQuery) {
+	words, distinctive := k.words, k.q.Distinctive(k.words)
+	if distinctive.Count() > 2 {
+		words = distinctive
+	}
+	for i := range k.q.Terms {
+		if rest := words &^ parse.Bit(i); distinctive.Has(i) && k.q.Distinctive(rest) != 0 && len(queries) < maxDropped {
+			a := k.queryFor(rest)
+			a.Limit = shortenedLimit
+			queries = append(queries, a)
+		}
+	}
+	return queries
+}
+
+// planRespelt searches for words with those that the vintage does not have written as the words of it that are most alike: each of
+// those that may be of a street by itself, then all together.
+func (k *queryPlanner) planRespelt() []CandidateQuery {
+	alike := k.findAlike()
+	queries := k.planEachWord(func(i int) []string { return alike[i] })
+	for n := range maxSpellings {
+		isNew := false
+		a := k.querySpelt(k.words, func(i int) string {
+			if len(alike[i]) == 0 {
+				return k.q.Terms[i].Text
+			}
+			isNew = isNew || n < len(alike[i])
+			return alike[i][min(n, len(alike[i])-1)]
+		})
+		if !isNew {
+			break
+		}
+		queries = append(append(queries, k.confine(a)), k.confineAround(a)...)
+	}
+	return queries
+}
+
+// findAlike are the words of the vintage that are most like those it does not have, not even the beginning of one while they are
+// typed.
+func (k *queryPlanner) findAlike() (all [parse.MaxTerms][]string) {
+	l := newLexicon(k.v, k.q, k.v, k.budget)
+	if k.q.Completing {
+		l.addPrefixes(k.words)
+	}
+	unknown := k.words &^ l.prefixes
+	for i := range k.q.Terms {
+		if !unknown.Has(i) || len(l.alternatives[i]) > 0 {
+			continue
+		}
+		l.addFuzzy(i)
+		for _, a := range l.alternatives[i][:min(len(l.alternatives[i]), maxSpellings)] {
+			all[i] = append(all[i], string(k.v.Term(a.term)))
+		}
+	}
+	return all
+}
+
+// spellings are a word as terms are written, and while it is typed as it is and as the terms that it begins in other letters. What is
+// typed leads to what it is short for where that continues in the same way.
+func (k *queryPlanner) spellings(i int) []string {
+	t := k.q.Terms[i]
+	if !k.q.Completing {
+		return []string{t.Text}
+	}
+	all := []string{t.Typed}
+	if !strings.HasPrefix(t.Text, t.Typed) {
+		all = []string{t.Text, t.Typed}
+	}
+	if len(t.Typed) < 3 {
+		return all
+	}
+	return append(all, text.BegunTerms(t.Typed)...)
+}
+
+// spellLast is how words are written, the last one in one of its spellings.
+func (k *queryPlanner) spellLast(words parse.Mask, n int) func(int) string {
+	return func(i int) string {
+		if i == words.Last() {
+			return k.spellings(i)[n]
+		}
+		return k.q.Terms[i].Text
+	}
+}
+
+// queryFor searches for words in all that the scope lets through.
+func (k *queryPlanner) queryFor(words parse.Mask) CandidateQuery {
+	return k.querySpelt(words, k.spellLast(words, 0))
+}
+
+// querySpelt does so with words as they are spelt.
+func (k *queryPlanner) querySpelt(words parse.Mask, spell func(int) string) CandidateQuery {
+	a := CandidateQuery{Postcodes: k.scope.Postcodes, Departments: k.scope.Departments, Limit: streetLimit}
+	if len(k.scope.Communes) <= maxWithin {
+		a.Within = k.scope.Communes
+	}
+	if len(a.Departments) == 0 {
+		a.Departments = k.division.departments
+	}
+	for i := range k.q.Terms {
+		if words.Has(i) {
+			a.Words = append(a.Words, spell(i))
+		}
+	}
+	return a
+}
+
+// confine leads a query no further than the code of a commune, the postcode or what it may have been meant to be, if one was
+// typed that the vintage knows.
+func (k *queryPlanner) confine(a CandidateQuery) CandidateQuery {
+	a, _ = k.confined(a)
+	return a
+}
+
+// confined does so, and reports whether one was.
+func (k *queryPlanner) confined(a CandidateQuery) (CandidateQuery, bool) {
+	switch {
+	case k.scope.Cited != nil && len(k.scope.Cited) <= maxWithin:
+		a.Within = k.scope.Cited
+	case k.postcode.code != 0 && k.v.PostcodeCommunes(k.postcode.code).Len() > 0:
+		a.Postcodes = []string{PostcodeText(k.postcode.code)}
+	case k.postcode.begunCommunes != nil && len(k.postcode.begunCommunes) <= maxWithin:
+		a.Within = k.postcode.begunCommunes
+	case len(k.postcode.nearCommunes) > 0 && len(k.postcode.nearCommunes) <= maxWithin:
+		a.Within = k.postcode.nearCommunes
+	default:
+		return a, false
+	}
+	return a, true
+}
+
+// confineAround is a query confined to what lies around, if a position was given.
+func (k *queryPlanner) confineAround(a CandidateQuery) []CandidateQuery {
+	if k.scope.Around == nil {
+		return nil
+	}
+	a.Within = k.scope.Around
+	return []CandidateQuery{a}
+}
+
+// isUnconstrained reports whether a query would lead to whatever there is.
+func (a CandidateQuery) isUnconstrained() bool {
+	return len(a.Words) == 0 && len(a.Postcodes) == 0 && len(a.Within) == 0
+}
+
+// isSame reports whether a query leads where another does.
+func (a CandidateQuery) isSame(b CandidateQuery) bool {
+	return a.Communes == b.Communes && slices.Equal(a.Words, b.Words) && slices.Equal(a.Within, b.Within) &&
+		slices.Equal(a.Postcodes, b.Postcodes) && slices.Equal(a.Departments, b.Departments)
 }
