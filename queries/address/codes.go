@@ -10,23 +10,23 @@ import (
 
 // AcceptsPostcode reports whether a postcode that was typed may be that of a record: one of its commune's, or where no commune has
 // it, as those of CEDEX, one of its department. What is not a postcode binds nothing.
-func (e *Engine) AcceptsPostcode(typed string, r *Record) bool {
-	if len(typed) != 5 || parse.Number(typed) == 0 || typed == r.Postcode || e.serves(typed, r.CityCode) {
+func (x *communes) AcceptsPostcode(typed string, r *Record) bool {
+	if len(typed) != 5 || parse.Number(typed) == 0 || typed == r.Postcode || x.serves(typed, r.CityCode) {
 		return true
 	}
-	isServed := len(e.table.ByPostcode(typed)) > 0 || e.v.PostcodeCommunes(parse.Number(typed)).Len() > 0
+	isServed := len(x.table.ByPostcode(typed)) > 0 || x.v.PostcodeCommunes(parse.Number(typed)).Len() > 0
 	department, of := commune.DepartmentOf(typed), r.Department.Code
 	return !isServed && (department == of || department == "20" && (of == "2A" || of == "2B"))
 }
 
 // serves reports whether a postcode is one of a commune's, in the vintage or in the table.
-func (e *Engine) serves(postcode, code string) bool {
-	if known, ok := e.table.ByCode(code); ok && known.HasPostcode(postcode) {
+func (x *communes) serves(postcode, code string) bool {
+	if known, ok := x.table.ByCode(code); ok && known.HasPostcode(postcode) {
 		return true
 	}
-	communes := e.v.PostcodeCommunes(parse.Number(postcode))
+	communes := x.v.PostcodeCommunes(parse.Number(postcode))
 	for i := range communes.Len() {
-		if e.v.Commune(communes.At(i)).String() == code {
+		if x.v.Commune(communes.At(i)).String() == code {
 			return true
 		}
 	}
@@ -35,29 +35,29 @@ func (e *Engine) serves(postcode, code string) bool {
 
 // AdmitsCode reports whether an INSEE code that was typed may be that of a record's commune: its own, that of a former commune in it,
 // or of the city whose arrondissement it is.
-func (e *Engine) AdmitsCode(typed string, r *Record) bool {
-	isOf := func(commune uint32) bool { return e.v.Commune(commune).String() == r.CityCode }
-	return typed == r.CityCode || typed == r.OldCityCode || slices.ContainsFunc(e.ordinals(typed), isOf)
+func (x *communes) AdmitsCode(typed string, r *Record) bool {
+	isOf := func(commune uint32) bool { return x.v.Commune(commune).String() == r.CityCode }
+	return typed == r.CityCode || typed == r.OldCityCode || slices.ContainsFunc(x.ordinals(typed), isOf)
 }
 
 // IsCodeOf reports whether five digits next to the name of a commune are its INSEE code and no postcode of it. The name of a city
 // names its arrondissements too.
-func (e *Engine) IsCodeOf(digits, name string) bool {
-	c, ok := e.table.ByCode(digits)
+func (x *communes) IsCodeOf(digits, name string) bool {
+	c, ok := x.table.ByCode(digits)
 	if !ok || c.HasPostcode(digits) {
 		return false
 	}
 	isNamed := func(of *commune.Commune) bool { return of.Code == c.Code || of.Code == c.Parent }
-	return slices.ContainsFunc(e.table.Named(text.Terms(name)), isNamed)
+	return slices.ContainsFunc(x.table.Named(text.Terms(name)), isNamed)
 }
 
 // IsAmbiguous reports whether the name of a commune, with no code next to it, may mean another than that of a record: where the commune
 // itself is the answer any other of the name, otherwise one of which the vintage has no address to compare with.
-func (e *Engine) IsAmbiguous(name string, r *Record) bool {
-	return slices.ContainsFunc(e.table.Named(text.Terms(name)), func(c *commune.Commune) bool {
-		return !e.AdmitsCode(c.Code, r) && (r.Type == Municipality || len(e.ordinals(c.Code)) == 0)
+func (x *communes) IsAmbiguous(name string, r *Record) bool {
+	return slices.ContainsFunc(x.table.Named(text.Terms(name)), func(c *commune.Commune) bool {
+		return !x.AdmitsCode(c.Code, r) && (r.Type == Municipality || len(x.ordinals(c.Code)) == 0)
 	})
 }
 
 // IsCommune reports whether a text is the whole name of a commune, also of a former one.
-func (e *Engine) IsCommune(name string) bool { return e.table.IsName(name, false) }
+func (x *communes) IsCommune(name string) bool { return x.table.IsName(name, false) }

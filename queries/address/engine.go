@@ -10,7 +10,14 @@ import (
 )
 
 // Engine answers from one vintage and the table of communes. It is safe for concurrent use, until the vintage is closed.
-type Engine struct {
+//
+// Each embeds the one before and adds a stage: communes tells which communes codes, postcodes and names mean, records makes a Record of
+// what the vintage holds, and Engine searches and compares. Above it, fallback finds the commune that answers in place of an address, and
+// reasoner tells why a match does not resolve.
+type Engine struct{ records }
+
+// communes tells which communes of the vintage and of the table are meant by codes, postcodes, names and positions.
+type communes struct {
 	v     *vintage.Vintage
 	table *commune.Table
 	index *search.Index
@@ -22,7 +29,7 @@ func New(v *vintage.Vintage, table *commune.Table) *Engine { return NewOn(v, tab
 // NewOn makes one whose candidates come from a source that knows the same vintage.
 func NewOn(v *vintage.Vintage, table *commune.Table, source Source) *Engine {
 	table.PrepareSearch()
-	return &Engine{v: v, table: table, index: search.New(v, table, source)}
+	return &Engine{records{communes{v: v, table: table, index: search.New(v, table, source)}}}
 }
 
 // Vintage is what the engine answers from.
@@ -86,12 +93,12 @@ const (
 )
 
 // communesAround are the communes of the streets nearest to a point.
-func (e *Engine) communesAround(p vintage.Point) search.Area {
+func (x *communes) communesAround(p vintage.Point) search.Area {
 	all := []uint32{}
 	for radius := float64(firstCircle); len(all) == 0 && radius <= lastCircle; radius *= 2 {
-		e.v.StreetsAround(p.Lon, p.Lat, radius, func(street uint32, at vintage.Point) {
+		x.v.StreetsAround(p.Lon, p.Lat, radius, func(street uint32, at vintage.Point) {
 			if vintage.Metres(p, at) <= radius {
-				all = append(all, e.v.StreetCommune(street))
+				all = append(all, x.v.StreetCommune(street))
 			}
 		})
 	}
@@ -99,16 +106,16 @@ func (e *Engine) communesAround(p vintage.Point) search.Area {
 }
 
 // areaOf are the communes a filter lets through. What a filter says that names no commune lets none through.
-func (e *Engine) areaOf(f Filter) search.Area {
+func (x *communes) areaOf(f Filter) search.Area {
 	var parts []search.Area
 	if len(f.CityCodes) > 0 {
-		parts = append(parts, e.communesOf(f.CityCodes))
+		parts = append(parts, x.communesOf(f.CityCodes))
 	}
 	if len(f.Postcodes) > 0 {
-		parts = append(parts, e.servedBy(f.Postcodes))
+		parts = append(parts, x.servedBy(f.Postcodes))
 	}
 	if len(f.Departments) > 0 {
-		parts = append(parts, e.index.InDepartments(f.Departments))
+		parts = append(parts, x.index.InDepartments(f.Departments))
 	}
 	if len(parts) == 0 {
 		return nil
@@ -122,43 +129,43 @@ func (e *Engine) areaOf(f Filter) search.Area {
 
 // communesOf are the communes with those codes: a city stands for its arrondissements, a former commune for the one it
 // is part of.
-func (e *Engine) communesOf(codes []string) search.Area {
+func (x *communes) communesOf(codes []string) search.Area {
 	var all []uint32
 	for _, code := range codes {
-		all = append(all, e.ordinals(code)...)
+		all = append(all, x.ordinals(code)...)
 	}
 	return search.NewArea(all)
 }
 
 // ordinals are the communes of the vintage that a code stands for.
-func (e *Engine) ordinals(code string) (all []uint32) {
-	if ordinal, ok := e.v.CommuneOf(code); ok {
+func (x *communes) ordinals(code string) (all []uint32) {
+	if ordinal, ok := x.v.CommuneOf(code); ok {
 		return []uint32{ordinal}
 	}
-	known, ok := e.table.ByCode(code)
+	known, ok := x.table.ByCode(code)
 	if !ok {
 		return nil
 	}
-	for _, part := range e.table.Children(code) {
-		if ordinal, ok := e.v.CommuneOf(part.Code); ok && part.Kind == commune.Arrondissement {
+	for _, part := range x.table.Children(code) {
+		if ordinal, ok := x.v.CommuneOf(part.Code); ok && part.Kind == commune.Arrondissement {
 			all = append(all, ordinal)
 		}
 	}
-	if ordinal, ok := e.v.CommuneOf(known.Parent); ok && known.Parent != "" {
+	if ordinal, ok := x.v.CommuneOf(known.Parent); ok && known.Parent != "" {
 		all = append(all, ordinal)
 	}
 	return all
 }
 
-func (e *Engine) servedBy(postcodes []string) search.Area {
+func (x *communes) servedBy(postcodes []string) search.Area {
 	var all []uint32
 	for _, code := range postcodes {
-		communes := e.v.PostcodeCommunes(parse.Number(code))
+		communes := x.v.PostcodeCommunes(parse.Number(code))
 		for i := range communes.Len() {
 			all = append(all, communes.At(i))
 		}
-		for _, c := range e.table.ByPostcode(code) {
-			if ordinal, ok := e.v.CommuneOf(c.Code); ok && e.v.CommunePostcodes(ordinal).Len() == 0 {
+		for _, c := range x.table.ByPostcode(code) {
+			if ordinal, ok := x.v.CommuneOf(c.Code); ok && x.v.CommunePostcodes(ordinal).Len() == 0 {
 				all = append(all, ordinal)
 			}
 		}

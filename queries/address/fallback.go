@@ -17,10 +17,13 @@ type typedParts struct {
 	isStrange bool // the city is not a name of a commune
 }
 
-// fallback is the commune that was typed, in the place of an address that is not there: the one of a code; the one that the
+// fallback finds the commune that answers if the address is missing.
+type fallback struct{ *Engine }
+
+// match is the commune that was typed, in the place of an address that is not there: the one of a code; the one that the
 // search recognised; otherwise one that the table alone knows by name; otherwise the only one that a postcode or a filter names. Of
 // several that were typed as well none answers.
-func (e *Engine) fallback(query *Query, q *parse.Question, found *search.Result) (Match, bool) {
+func (e fallback) match(query *Query, q *parse.Question, found *search.Result) (Match, bool) {
 	if len(query.Types) > 0 && !slices.Contains(query.Types, Municipality) {
 		return Match{}, false
 	}
@@ -42,7 +45,7 @@ func (e *Engine) fallback(query *Query, q *parse.Question, found *search.Result)
 }
 
 // coded is the commune of a code that was typed. The name next to it says less.
-func (e *Engine) coded(code string, q *parse.Question) (r Record, typed typedParts, ok bool) {
+func (e fallback) coded(code string, q *parse.Question) (r Record, typed typedParts, ok bool) {
 	if code == "" {
 		return r, typed, false
 	}
@@ -67,7 +70,7 @@ func partsOf(q *parse.Question, city parse.Mask) typedParts {
 }
 
 // recognized is the commune that the search recognised by its name.
-func (e *Engine) recognized(query *Query, found *search.Result) (r Record, typed typedParts, ok bool) {
+func (e fallback) recognized(query *Query, found *search.Result) (r Record, typed typedParts, ok bool) {
 	c, ok := found.NamedCommune()
 	if !ok {
 		return r, typed, false
@@ -81,7 +84,7 @@ func (e *Engine) recognized(query *Query, found *search.Result) (r Record, typed
 
 // namedInTable is the commune of which the vintage has no row and that the words name where communes stand: in their field,
 // behind the postcode, or at the end of the line.
-func (e *Engine) namedInTable(query *Query, q *parse.Question) (r Record, typed typedParts, ok bool) {
+func (e fallback) namedInTable(query *Query, q *parse.Question) (r Record, typed typedParts, ok bool) {
 	f := query.Filter
 	if q.Postcode.Code != 0 {
 		f.Postcodes = []string{search.PostcodeText(q.Postcode.Code)}
@@ -137,7 +140,7 @@ func placeSpans(q *parse.Question, department parse.Mask) (spans []parse.Mask) {
 const mostNamesakes = 64
 
 // namesakes are the communes that a name names under a filter: by the whole name, or where none has it by the first words.
-func (e *Engine) namesakes(name string, f Filter) (all []commune.Match) {
+func (e fallback) namesakes(name string, f Filter) (all []commune.Match) {
 	found := e.table.Search(commune.Query{Text: name, Limit: mostNamesakes, Postcodes: f.Postcodes, Departments: f.Departments})
 	for _, m := range found {
 		isWhole := m.Score == 1
@@ -153,7 +156,7 @@ func (e *Engine) namesakes(name string, f Filter) (all []commune.Match) {
 
 // onlyCommune is the commune that has a typed postcode alone, or that the filter names alone. Where the words behind the postcode
 // are the name of a commune, it is that of another.
-func (e *Engine) onlyCommune(query *Query, q *parse.Question) (r Record, typed typedParts, ok bool) {
+func (e fallback) onlyCommune(query *Query, q *parse.Question) (r Record, typed typedParts, ok bool) {
 	typed = partsOf(q, q.PlaceOnly)
 	typed.isStrange = typed.city != ""
 	if typed.isStrange && len(e.namesakes(typed.city, Filter{})) > 0 {
@@ -171,7 +174,7 @@ func (e *Engine) onlyCommune(query *Query, q *parse.Question) (r Record, typed t
 
 // onlyServed is the code of the only commune that the typed postcode serves, otherwise that of the filter; empty where there are
 // several. A city has the postcodes of its arrondissements.
-func (e *Engine) onlyServed(query *Query, postcode string) (code string) {
+func (e fallback) onlyServed(query *Query, postcode string) (code string) {
 	if postcode == "" && len(query.Postcodes) == 1 {
 		postcode = query.Postcodes[0]
 	}
@@ -188,7 +191,7 @@ func (e *Engine) onlyServed(query *Query, postcode string) (code string) {
 
 // setPostcodeFor gives a commune's record the postcode that was typed or that is asked for, where the commune has it. It answers
 // false where the filter asks for others.
-func (e *Engine) setPostcodeFor(r *Record, query *Query, typed string) bool {
+func (e fallback) setPostcodeFor(r *Record, query *Query, typed string) bool {
 	for _, code := range append([]string{typed}, query.Postcodes...) {
 		if e.serves(code, r.CityCode) && (len(query.Postcodes) == 0 || slices.Contains(query.Postcodes, code)) {
 			r.Postcode, r.CityLine = code, cityLine(code, r.City)
@@ -199,7 +202,7 @@ func (e *Engine) setPostcodeFor(r *Record, query *Query, typed string) bool {
 }
 
 // passes reports whether a filter lets a commune through.
-func (e *Engine) passes(f Filter, r *Record) bool {
+func (e fallback) passes(f Filter, r *Record) bool {
 	if len(f.Departments) > 0 && !slices.Contains(f.Departments, r.Department.Code) {
 		return false
 	}
@@ -209,7 +212,7 @@ func (e *Engine) passes(f Filter, r *Record) bool {
 }
 
 // communeMatch is the match of a commune that answers for an address.
-func (e *Engine) communeMatch(r Record, typed *typedParts) Match {
+func (e fallback) communeMatch(r Record, typed *typedParts) Match {
 	m := Match{Record: r, Verdict: CommuneOnly, Precision: Municipality}
 	number, rep, street := splitNumber(typed.line)
 	c := &m.Components
@@ -222,12 +225,12 @@ func (e *Engine) communeMatch(r Record, typed *typedParts) Match {
 		m.Verdict = Exact
 	}
 	m.IsResolved = m.Verdict == Exact && m.isCommuneAlone()
-	m.Reason = e.reasonOfCommune(typed, &m)
+	m.Reason = reasoner{e.Engine}.reasonOfCommune(typed, &m)
 	return m
 }
 
 // cityComponent compares what was typed for a commune with the one that answers.
-func (e *Engine) cityComponent(typed *typedParts, r *Record) Component {
+func (e fallback) cityComponent(typed *typedParts, r *Record) Component {
 	known, _ := e.table.ByCode(r.CityCode)
 	isNamed := func(m commune.Match) bool { return m.Code == r.CityCode || known != nil && m.Code == known.Parent }
 	isSame := typed.city == r.CityCode || text.Fold(typed.city) == text.Fold(r.City) || slices.ContainsFunc(e.namesakes(typed.city, Filter{}), isNamed)

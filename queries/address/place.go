@@ -23,12 +23,13 @@ func (e *Engine) Place(typed string) (Record, bool) {
 	if len(words) == 0 {
 		return Record{}, false
 	}
-	candidates, postcode := e.placesNamed(words)
+	finder := placeFinder{&e.records}
+	candidates, postcode := finder.placesNamed(words)
 	best := mostPopulous(candidates)
 	if best == nil {
 		return Record{}, false
 	}
-	r, ok := e.viewPlace(best)
+	r, ok := finder.viewPlace(best)
 	if ok && postcode != "" && e.serves(postcode, r.CityCode) {
 		r.Postcode, r.CityLine = postcode, cityLine(postcode, r.City)
 	}
@@ -51,8 +52,11 @@ func joinPostcode(words []string) []string {
 // isPostcode reports whether a word is five digits.
 func isPostcode(word string) bool { return len(word) == 5 && strings.Trim(word, "0123456789") == "" }
 
+// placeFinder finds the communes that the words of a place may mean.
+type placeFinder struct{ *records }
+
 // placesNamed returns the communes that some words mean, and the postcode among the words.
-func (e *Engine) placesNamed(words []string) (found []*commune.Commune, postcode string) {
+func (e placeFinder) placesNamed(words []string) (found []*commune.Commune, postcode string) {
 	switch n := len(words); {
 	case isPostcode(words[0]):
 		postcode, words = words[0], words[1:]
@@ -75,7 +79,7 @@ func (e *Engine) placesNamed(words []string) (found []*commune.Commune, postcode
 }
 
 // servedCommunes returns the communes of a postcode, in the table and in the vintage. A city is left out next to its arrondissements.
-func (e *Engine) servedCommunes(postcode string) []*commune.Commune {
+func (e placeFinder) servedCommunes(postcode string) []*commune.Commune {
 	found := e.table.ByPostcode(postcode)
 	communes := e.v.PostcodeCommunes(parse.Number(postcode))
 	for i := range communes.Len() {
@@ -90,7 +94,7 @@ func (e *Engine) servedCommunes(postcode string) []*commune.Commune {
 }
 
 // coveredBy returns the commune of an INSEE code, none if it is not one.
-func (e *Engine) coveredBy(code string) []*commune.Commune {
+func (e placeFinder) coveredBy(code string) []*commune.Commune {
 	if c, ok := e.table.ByCode(code); ok {
 		return []*commune.Commune{c}
 	}
@@ -98,19 +102,19 @@ func (e *Engine) coveredBy(code string) []*commune.Commune {
 }
 
 // hasPostcode reports whether a postcode is that of a commune, of one of its arrondissements or of the commune that it is part of.
-func (e *Engine) hasPostcode(c *commune.Commune, postcode string) bool {
+func (e placeFinder) hasPostcode(c *commune.Commune, postcode string) bool {
 	return e.serves(postcode, c.Code) || c.Parent != "" && e.serves(postcode, c.Parent) ||
 		slices.ContainsFunc(e.table.Children(c.Code), func(part *commune.Commune) bool { return e.serves(postcode, part.Code) })
 }
 
 // named returns the communes of which some words are the whole name.
-func (e *Engine) named(words []string) []*commune.Commune {
+func (e placeFinder) named(words []string) []*commune.Commune {
 	return e.table.Named(text.Terms(strings.Join(words, " ")))
 }
 
 // namedInDivision returns the communes that are named by the words before the code of a department, or before the name of a department
 // or region.
-func (e *Engine) namedInDivision(words []string) []*commune.Commune {
+func (e placeFinder) namedInDivision(words []string) []*commune.Commune {
 	departments, length := e.table.DivisionsAtEnd(words)
 	if d, ok := commune.Department(strings.ToUpper(words[len(words)-1])); ok {
 		departments, length = []string{d.Code}, 1
@@ -136,7 +140,7 @@ func mostPopulous(communes []*commune.Commune) *commune.Commune {
 
 // viewPlace is the record of a commune. That of a former commune of which the vintage has no address is the commune that it is part of.
 // The centre of a new commune that the table does not know is the middle of those of its parts.
-func (e *Engine) viewPlace(c *commune.Commune) (Record, bool) {
+func (e placeFinder) viewPlace(c *commune.Commune) (Record, bool) {
 	r, ok := e.viewCommune(c.Code)
 	if !ok && c.Parent != "" {
 		r, ok = e.viewCommune(c.Parent)

@@ -38,12 +38,15 @@ func (e *Engine) Explain(ctx context.Context, query Query) ([]Match, Reason, err
 	if err != nil || len(out) > 0 {
 		return out, "", err
 	}
-	reason, err := e.reasonForNone(ctx, &query, q, found)
+	reason, err := reasoner{e}.reasonForNone(ctx, &query, q, found)
 	return nil, reason, err
 }
 
+// reasoner finds the first reason that holds.
+type reasoner struct{ *Engine }
+
 // reasonOf is why the match of candidate i does not resolve.
-func (e *Engine) reasonOf(query *Query, found *search.Result, i int, x *search.Explanation, m *Match) Reason {
+func (e reasoner) reasonOf(query *Query, found *search.Result, i int, x *search.Explanation, m *Match) Reason {
 	c, p := &found.Best[i], &m.Components
 	switch city := p.City.Status; {
 	case city == Unconfirmed && e.isUncovered(query, found.TypedPlace(c)):
@@ -67,17 +70,17 @@ func (e *Engine) reasonOf(query *Query, found *search.Result, i int, x *search.E
 }
 
 // isUncovered reports whether the vintage has no row of the commune that was typed, by its code or by name.
-func (e *Engine) isUncovered(query *Query, place search.PlaceStatus) bool {
+func (e reasoner) isUncovered(query *Query, place search.PlaceStatus) bool {
 	return place == search.PlaceNotCovered || e.isUnmapped(query.CityCode)
 }
 
 // isCityKnown reports whether the commune that was typed is one.
-func (e *Engine) isCityKnown(query *Query, place search.PlaceStatus) bool {
+func (e reasoner) isCityKnown(query *Query, place search.PlaceStatus) bool {
 	return place == search.PlaceKnown && (query.CityCode == "" || len(e.ordinals(query.CityCode)) > 0)
 }
 
 // reasonOfCommune is why a commune that answers for an address does not resolve.
-func (e *Engine) reasonOfCommune(typed *typedParts, m *Match) Reason {
+func (e reasoner) reasonOfCommune(typed *typedParts, m *Match) Reason {
 	switch {
 	case m.IsResolved:
 		return ""
@@ -94,7 +97,7 @@ func (e *Engine) reasonOfCommune(typed *typedParts, m *Match) Reason {
 }
 
 // reasonForNone is why a question has no match. A question for some types alone is asked again for all of them.
-func (e *Engine) reasonForNone(ctx context.Context, query *Query, q *parse.Question, found *search.Result) (Reason, error) {
+func (e reasoner) reasonForNone(ctx context.Context, query *Query, q *parse.Question, found *search.Result) (Reason, error) {
 	if reason := e.reasonInPlace(query, q, found); reason != "" {
 		return reason, nil
 	}
@@ -116,7 +119,7 @@ func (e *Engine) reasonForNone(ctx context.Context, query *Query, q *parse.Quest
 }
 
 // reasonInPlace is what is wrong with the place that was typed, or empty.
-func (e *Engine) reasonInPlace(query *Query, q *parse.Question, found *search.Result) Reason {
+func (e reasoner) reasonInPlace(query *Query, q *parse.Question, found *search.Result) Reason {
 	place, code := found.TypedPlace(nil), e.codeOf(query, q)
 	postcode := ""
 	if q.Postcode.Code != 0 {
@@ -139,7 +142,7 @@ func (e *Engine) reasonInPlace(query *Query, q *parse.Question, found *search.Re
 }
 
 // isOutside reports whether the vintage has no row where the filter or the typed postcode says, and nothing else says where.
-func (e *Engine) isOutside(query *Query, postcode string) bool {
+func (e reasoner) isOutside(query *Query, postcode string) bool {
 	if area := e.areaOf(query.Filter); area != nil && len(area) == 0 {
 		return true
 	}
@@ -159,7 +162,7 @@ func (e *Engine) isOutside(query *Query, postcode string) bool {
 
 // hasDepartment reports whether the vintage has a row of the department whose code begins a postcode. What is no such code is
 // none that it lacks.
-func (e *Engine) hasDepartment(code string) bool {
+func (e reasoner) hasDepartment(code string) bool {
 	if code == "20" {
 		return e.hasDepartment("2A") || e.hasDepartment("2B")
 	}
@@ -168,7 +171,7 @@ func (e *Engine) hasDepartment(code string) bool {
 }
 
 // isPostcodeOf reports whether the typed postcode may be that of the commune that was named, or without one is that of any.
-func (e *Engine) isPostcodeOf(postcode string, isCedex bool, found *search.Result) bool {
+func (e reasoner) isPostcodeOf(postcode string, isCedex bool, found *search.Result) bool {
 	c, ok := found.NamedCommune()
 	if !ok {
 		return isCedex || e.v.PostcodeCommunes(parse.Number(postcode)).Len() > 0 || len(e.table.ByPostcode(postcode)) > 0

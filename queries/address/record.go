@@ -12,42 +12,45 @@ import (
 	"lieudit/queries/address/vintage"
 )
 
+// records makes records of communes, streets and house numbers.
+type records struct{ communes }
+
 // record is a candidate as an answer.
-func (e *Engine) record(c *search.Candidate) Record {
+func (x *records) record(c *search.Candidate) Record {
 	switch {
 	case c.IsCity:
-		return e.cityRecord(c.Commune)
+		return x.cityRecord(c.Commune)
 	case c.Type == Municipality:
-		return e.communeRecord(c.Commune, c.Facet().Postcode)
+		return x.communeRecord(c.Commune, c.Facet().Postcode)
 	case c.Type == HouseNumber:
-		return e.rowRecord(c.Row, c.Street)
+		return x.rowRecord(c.Row, c.Street)
 	}
-	return e.streetRecord(c.Street, c.Facet())
+	return x.streetRecord(c.Street, c.Facet())
 }
 
 // cityRecord is Paris, Lyon or Marseille as a whole, of one of its arrondissements.
-func (e *Engine) cityRecord(arrondissement uint32) Record {
-	known, ok := e.table.ByCode(e.v.Commune(arrondissement).String())
+func (x *records) cityRecord(arrondissement uint32) Record {
+	known, ok := x.table.ByCode(x.v.Commune(arrondissement).String())
 	if ok && known.Parent != "" {
-		if r, ok := e.viewCommune(known.Parent); ok {
+		if r, ok := x.viewCommune(known.Parent); ok {
 			return r
 		}
 	}
-	return e.communeRecord(arrondissement, e.v.CommunePostcodes(arrondissement).At(0))
+	return x.communeRecord(arrondissement, x.v.CommunePostcodes(arrondissement).At(0))
 }
 
-func (e *Engine) communeRecord(ordinal, postcode uint32) Record {
-	c := e.v.Commune(ordinal)
-	name := string(e.v.Name(c.Name))
-	r := Record{ID: c.String(), Type: Municipality, Label: name, CityCode: c.String(), City: name, Vintage: e.v.Millesime}
+func (x *records) communeRecord(ordinal, postcode uint32) Record {
+	c := x.v.Commune(ordinal)
+	name := string(x.v.Name(c.Name))
+	r := Record{ID: c.String(), Type: Municipality, Label: name, CityCode: c.String(), City: name, Vintage: x.v.Millesime}
 	setPostcode(&r, postcode)
 	setPoint(&r, c.Point)
-	e.addCommune(&r)
-	if known, ok := e.table.ByCode(r.CityCode); ok {
+	x.addCommune(&r)
+	if known, ok := x.table.ByCode(r.CityCode); ok {
 		r.Population = int(known.Population)
 	}
 	if r.Postcode == "" {
-		r.Postcode = e.onlyPostcode(r.CityCode)
+		r.Postcode = x.onlyPostcode(r.CityCode)
 	}
 	r.CityLine = cityLine(r.Postcode, name)
 	return r
@@ -64,9 +67,9 @@ func setCentre(r *Record, c *commune.Commune) {
 }
 
 // addCommune adds what the table of communes knows.
-func (e *Engine) addCommune(r *Record) {
+func (x *records) addCommune(r *Record) {
 	code := commune.DepartmentOf(r.CityCode)
-	if known, ok := e.table.ByCode(r.CityCode); ok {
+	if known, ok := x.table.ByCode(r.CityCode); ok {
 		code = known.Department()
 		if known.Kind == commune.Arrondissement {
 			r.District = known.Name
@@ -76,75 +79,75 @@ func (e *Engine) addCommune(r *Record) {
 	r.Region, _ = commune.RegionOf(code)
 }
 
-func (e *Engine) streetRecord(street uint32, f vintage.Facet) Record {
-	s := e.v.Street(street)
-	r := e.base(s, f)
+func (x *records) streetRecord(street uint32, f vintage.Facet) Record {
+	s := x.v.Street(street)
+	r := x.base(s, f)
 	r.Type = StreetType
 	if s.Locality {
 		r.Type, r.Locality = LocalityType, r.Street
 	}
-	entity := e.v.StreetEntity(street)
-	e.identify(&r, entity)
+	entity := x.v.StreetEntity(street)
+	x.identify(&r, entity)
 	setPoint(&r, s.Point)
-	e.finish(&r)
+	x.finish(&r)
 	return r
 }
 
-func (e *Engine) rowRecord(row, street uint32) Record {
-	s := e.v.Street(street)
-	f := e.v.RowFacet(row, s)
-	r := e.base(s, f)
+func (x *records) rowRecord(row, street uint32) Record {
+	s := x.v.Street(street)
+	f := x.v.RowFacet(row, s)
+	r := x.base(s, f)
 	entity := vintage.RowEntity(row)
 	r.Type = HouseNumber
-	e.identify(&r, entity)
-	r.Number, r.Rep = strconv.Itoa(int(e.v.Number(row))), string(e.v.Rep(row))
-	position, certified := e.v.RowKind(row)
-	r.PositionType, r.Certified = string(e.v.Name(position)), certified
-	r.Parcels = e.v.Parcels(row, street)
-	setPoint(&r, e.v.RowPoint(row))
-	e.finish(&r)
+	x.identify(&r, entity)
+	r.Number, r.Rep = strconv.Itoa(int(x.v.Number(row))), string(x.v.Rep(row))
+	position, certified := x.v.RowKind(row)
+	r.PositionType, r.Certified = string(x.v.Name(position)), certified
+	r.Parcels = x.v.Parcels(row, street)
+	setPoint(&r, x.v.RowPoint(row))
+	x.finish(&r)
 	return r
 }
 
 // identify sets the ids of a record. Vintages of the first format may hold a UUID of zeros, which is none.
-func (e *Engine) identify(r *Record, entity vintage.Entity) {
-	r.ID = e.v.ID(entity)
-	u := e.v.UUID(entity)
+func (x *records) identify(r *Record, entity vintage.Entity) {
+	r.ID = x.v.ID(entity)
+	u := x.v.UUID(entity)
 	if u == uuid.Nil {
 		return
 	}
 	r.BanID, r.BanIDOrigin = u.String(), BAN
-	if e.v.IsGenerated(entity) {
+	if x.v.IsGenerated(entity) {
 		r.BanIDOrigin = Lieudit
 	}
 }
 
 // base is what a row shares with its street.
-func (e *Engine) base(s vintage.Street, f vintage.Facet) Record {
-	c := e.v.Commune(s.Commune)
-	r := Record{Street: string(e.v.Name(s.Name)), Locality: string(e.v.Name(f.LieuDit)), CityCode: c.String(),
-		City: string(e.v.Name(c.Name)), AFNOR: string(e.v.Name(s.AFNOR)), Vintage: e.v.Millesime}
+func (x *records) base(s vintage.Street, f vintage.Facet) Record {
+	c := x.v.Commune(s.Commune)
+	r := Record{Street: string(x.v.Name(s.Name)), Locality: string(x.v.Name(f.LieuDit)), CityCode: c.String(),
+		City: string(x.v.Name(c.Name)), AFNOR: string(x.v.Name(s.AFNOR)), Vintage: x.v.Millesime}
 	if r.AFNOR == "" {
 		r.AFNOR = strings.ToUpper(text.Fold(r.Street))
 	}
 	if f.Old != vintage.None {
-		old := e.v.Place(f.Old)
-		r.OldCity, r.OldCityCode = string(e.v.Name(old.Name)), old.String()
+		old := x.v.Place(f.Old)
+		r.OldCity, r.OldCityCode = string(x.v.Name(old.Name)), old.String()
 	}
-	if e.v.CommunePostcodes(s.Commune).Len() > 0 {
+	if x.v.CommunePostcodes(s.Commune).Len() > 0 {
 		setPostcode(&r, f.Postcode)
 	}
-	r.CityLine = string(e.v.Name(f.Delivery))
+	r.CityLine = string(x.v.Name(f.Delivery))
 	if f.Delivery == vintage.None {
 		r.CityLine = r.City
 	}
-	e.addCommune(&r)
+	x.addCommune(&r)
 	return r
 }
 
 // onlyPostcode is the postcode that the table has for a commune, if it has one alone.
-func (e *Engine) onlyPostcode(code string) string {
-	if known, ok := e.table.ByCode(code); ok {
+func (x *records) onlyPostcode(code string) string {
+	if known, ok := x.table.ByCode(code); ok {
 		return known.OnlyPostcode()
 	}
 	return ""
@@ -168,10 +171,10 @@ func cityLine(postcode, name string) string {
 
 // finish sets what is made of the other fields. A label has the postcode of the row; a row without one takes that of its
 // commune, if there is one alone.
-func (e *Engine) finish(r *Record) {
+func (x *records) finish(r *Record) {
 	r.Label = joined(r.HouseNumber(), r.Street, r.Postcode, r.City)
 	if r.Postcode == "" {
-		r.Postcode = e.onlyPostcode(r.CityCode)
+		r.Postcode = x.onlyPostcode(r.CityCode)
 	}
 	r.CityLine = cityLine(r.Postcode, r.CityLine)
 	r.StreetLine = joined(r.Number, strings.ToUpper(r.Rep), r.AFNOR)

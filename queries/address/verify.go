@@ -51,7 +51,7 @@ func (e *Engine) verify(ctx context.Context, query *Query, q *parse.Question) (o
 		out = append(out, e.match(query, found, i))
 	}
 	if len(out) == 0 && query.CommuneFallback {
-		if m, ok := e.fallback(query, q, found); ok {
+		if m, ok := (fallback{e}).match(query, q, found); ok {
 			out = append(out, m)
 		}
 	}
@@ -122,7 +122,7 @@ func (e *Engine) match(query *Query, found *search.Result, i int) Match {
 	isOpen := c.IsDoubted || c.IsContradicted || c.IsAmbiguous || x.IsFromPlace || x.MayBeOther || x.IsNamesake
 	m.IsResolved = m.Verdict == Exact && m.isCommuneAlone() || i == 0 && m.isResolved() && !isOpen
 	if !m.IsResolved {
-		m.Reason = e.reasonOf(query, found, i, &x, &m)
+		m.Reason = reasoner{e}.reasonOf(query, found, i, &x, &m)
 	}
 	return m
 }

@@ -11,41 +11,41 @@ import (
 
 // View is the record an id names: of a commune, a street, a locality or a house number, of this vintage or an earlier
 // one, or an id_ban.
-func (e *Engine) View(id string) (Record, bool) {
+func (x *records) View(id string) (Record, bool) {
 	if len(id) == 5 {
-		return e.viewCommune(id)
+		return x.viewCommune(id)
 	}
-	entity, ok := e.v.ByID(id)
+	entity, ok := x.v.ByID(id)
 	if !ok && len(id) == 36 {
 		if u, err := uuid.Parse(id); err == nil {
-			entity, ok = e.v.ByUUID(u)
+			entity, ok = x.v.ByUUID(u)
 		}
 	}
 	if !ok {
 		return Record{}, false
 	}
-	return e.entityRecord(entity), true
+	return x.entityRecord(entity), true
 }
 
 // entityRecord is an entity as an answer.
-func (e *Engine) entityRecord(entity vintage.Entity) Record {
-	street := e.v.StreetOfEntity(entity)
-	if row, ok := e.v.Row(entity); ok {
-		return e.rowRecord(row, street)
+func (x *records) entityRecord(entity vintage.Entity) Record {
+	street := x.v.StreetOfEntity(entity)
+	if row, ok := x.v.Row(entity); ok {
+		return x.rowRecord(row, street)
 	}
-	first, _ := e.v.StreetFacets(street)
-	return e.streetRecord(street, e.v.Facet(first))
+	first, _ := x.v.StreetFacets(street)
+	return x.streetRecord(street, x.v.Facet(first))
 }
 
 // viewCommune is the commune of a code. That of Paris, Lyon or Marseille is the city, which the base knows by its
 // arrondissements; that of a former commune is the one it is part of.
-func (e *Engine) viewCommune(code string) (Record, bool) {
-	ordinals := e.ordinals(strings.ToUpper(code))
+func (x *records) viewCommune(code string) (Record, bool) {
+	ordinals := x.ordinals(strings.ToUpper(code))
 	if len(ordinals) == 0 {
-		return e.unmapped(strings.ToUpper(code))
+		return x.unmapped(strings.ToUpper(code))
 	}
-	r := e.communeRecord(ordinals[0], e.v.CommunePostcodes(ordinals[0]).At(0))
-	if known, ok := e.table.ByCode(code); ok && len(ordinals) > 1 {
+	r := x.communeRecord(ordinals[0], x.v.CommunePostcodes(ordinals[0]).At(0))
+	if known, ok := x.table.ByCode(code); ok && len(ordinals) > 1 {
 		r.ID, r.CityCode, r.City, r.Label, r.District, r.Population = known.Code, known.Code, known.Name, known.Name, "", int(known.Population)
 		r.CityLine = cityLine(r.Postcode, known.Name)
 		setCentre(&r, known)
@@ -54,27 +54,27 @@ func (e *Engine) viewCommune(code string) (Record, bool) {
 }
 
 // unmapped is a commune of which the vintage has no address, as those outside a vintage that does not cover France.
-func (e *Engine) unmapped(code string) (Record, bool) {
-	c, ok := e.table.ByCode(code)
+func (x *records) unmapped(code string) (Record, bool) {
+	c, ok := x.table.ByCode(code)
 	if !ok || c.Kind == commune.Delegated || c.Kind == commune.Associated {
 		return Record{}, false
 	}
 	r := Record{ID: c.Code, Type: Municipality, Label: c.Name, CityCode: c.Code, City: c.Name, Population: int(c.Population),
-		Vintage: e.v.Millesime}
+		Vintage: x.v.Millesime}
 	setCentre(&r, c)
 	if codes := c.Postcodes(); len(codes) > 0 {
 		r.Postcode = codes[0]
 	}
 	r.CityLine = cityLine(r.Postcode, c.Name)
-	e.addCommune(&r)
+	x.addCommune(&r)
 	return r, true
 }
 
 // knows reports whether a line is the name of a commune, or as far as it is typed the beginning of one.
-func (e *Engine) knows(line string, growing bool) bool { return e.table.IsName(line, growing) }
+func (x *communes) knows(line string, growing bool) bool { return x.table.IsName(line, growing) }
 
 // isUnmapped reports whether a code is that of a commune of which the vintage has no address: nothing is found in it.
-func (e *Engine) isUnmapped(code string) bool {
-	_, isKnown := e.table.ByCode(code)
-	return code != "" && isKnown && len(e.ordinals(code)) == 0
+func (x *communes) isUnmapped(code string) bool {
+	_, isKnown := x.table.ByCode(code)
+	return code != "" && isKnown && len(x.ordinals(code)) == 0
 }

@@ -67,7 +67,7 @@ func Steps(mode route.Mode, stretches []Stretch) []route.Step {
 		return nil
 	}
 	p := newPath(mode, stretches)
-	return p.build(p.merge(p.find()))
+	return p.build(merger{p}.merge(p.find()))
 }
 
 // path is the leg that Steps works on.

@@ -18,14 +18,17 @@ const (
 	briefLength        = 100
 )
 
+// merger makes one manoeuvre of those that a driver sees as one.
+type merger struct{ *path }
+
 // merge joins manoeuvres that follow at once, and drops those that lead to nothing. A map draws each carriageway and each corner of
 // a junction; a driver sees one junction. Joined manoeuvres are tried again with the one before, so that three can become one.
-func (p *path) merge(events []event) []event {
+func (m merger) merge(events []event) []event {
 	merged := events[:1]
 	for _, next := range events[1:] {
 		merged = append(merged, next)
 		for len(merged) > 2 {
-			joined, ok := p.join(merged[len(merged)-2], merged[len(merged)-1])
+			joined, ok := m.join(merged[len(merged)-2], merged[len(merged)-1])
 			if !ok {
 				break
 			}
@@ -35,7 +38,7 @@ func (p *path) merge(events []event) []event {
 			}
 		}
 	}
-	return p.dropBrief(merged)
+	return m.dropBrief(merged)
 }
 
 // pair is two manoeuvres, one after the other.
@@ -47,39 +50,39 @@ type pair struct {
 	isSameBetween     bool    // and so is the road between
 }
 
-func (p *path) newPair(first, second event) pair {
-	before, behind := &p.stretches[first.at-1].Road, &p.stretches[second.road].Road
+func (m merger) newPair(first, second event) pair {
+	before, behind := &m.stretches[first.at-1].Road, &m.stretches[second.road].Road
 	return pair{
 		one: first.angle(), other: second.angle(), total: turnAngle(first.before, second.after),
-		gap:    p.distance(first.road, second.at),
-		isSame: isSameRoad(before, behind), isOtherWay: isCarriageway(before, behind), isSameBetween: isSameRoad(before, &p.stretches[first.road].Road),
+		gap:    m.distance(first.road, second.at),
+		isSame: isSameRoad(before, behind), isOtherWay: isCarriageway(before, behind), isSameBetween: isSameRoad(before, &m.stretches[first.road].Road),
 	}
 }
 
 // join makes one manoeuvre of two, or none. It returns false where both stay.
-func (p *path) join(first, second event) ([]event, bool) {
-	if p.isApproach(first, second) || p.isWeaving(first, second) {
+func (m merger) join(first, second event) ([]event, bool) {
+	if m.isApproach(first, second) || m.isWeaving(first, second) {
 		return []event{second}, true
 	}
 	if !canJoin(first) || !canJoin(second) {
 		return nil, false
 	}
-	pair := p.newPair(first, second)
+	pair := m.newPair(first, second)
 	switch {
 	case pair.isUTurn():
-		return p.joined(first, second, route.UTurn, route.Backwards), true
+		return m.joined(first, second, route.UTurn, route.Backwards), true
 	case pair.isOffset() && pair.isSame:
 		return nil, true
 	case pair.isOffset():
-		return p.joined(first, second, route.Continue, route.Straight), true
-	case p.isCrossing(first, second) && math.Abs(pair.total) <= normalAngle:
-		return p.joinTurns(first, second, pair), true
-	case pair.gap > p.junctionLength():
+		return m.joined(first, second, route.Continue, route.Straight), true
+	case m.isCrossing(first, second) && math.Abs(pair.total) <= normalAngle:
+		return m.joinTurns(first, second, pair), true
+	case pair.gap > m.junctionLength():
 		return nil, false
 	case first.kind != route.Turn && pair.isSameBetween && math.Abs(pair.one) <= slightAngle && math.Abs(pair.other) > slightAngle:
 		return []event{second}, true
 	case pair.isOneTurn():
-		return p.joinTurns(first, second, pair), true
+		return m.joinTurns(first, second, pair), true
 	}
 	return nil, false
 }
@@ -109,14 +112,14 @@ func (q *pair) isOneTurn() bool {
 }
 
 // isApproach reports whether a manoeuvre only leads onto the right side of an island before a roundabout.
-func (p *path) isApproach(first, second event) bool {
+func (m merger) isApproach(first, second event) bool {
 	return second.kind == route.Roundabout && canJoin(first) && math.Abs(first.angle()) <= slightAngle &&
-		p.distance(first.at, second.at) <= junctionLength
+		m.distance(first.at, second.at) <= junctionLength
 }
 
 // isWeaving reports whether a ramp joins a motorway only to leave it at once.
-func (p *path) isWeaving(first, second event) bool {
-	return first.kind == route.Merge && second.kind == route.OffRamp && p.distance(first.at, second.at) <= 2*junctionLength
+func (m merger) isWeaving(first, second event) bool {
+	return first.kind == route.Merge && second.kind == route.OffRamp && m.distance(first.at, second.at) <= 2*junctionLength
 }
 
 // canJoin reports whether a manoeuvre may be a part of another.
@@ -126,27 +129,27 @@ func canJoin(e event) bool {
 
 // isCrossing reports whether the road between two manoeuvres only crosses a street, or leads to where one crosses it: some metres without
 // a name, on foot or by bike. Who crosses looks at where the way continues behind.
-func (p *path) isCrossing(first, second event) bool {
-	if p.mode == route.Car || p.distance(first.road, second.at) >= crossingLength {
+func (m merger) isCrossing(first, second event) bool {
+	if m.mode == route.Car || m.distance(first.road, second.at) >= crossingLength {
 		return false
 	}
 	for i := first.road; i < second.at; i++ {
-		if r := &p.stretches[i].Road; r.hasLabel() || r.isStairs() || pathKinds[r.Class] == "" {
+		if r := &m.stretches[i].Road; r.hasLabel() || r.isStairs() || pathKinds[r.Class] == "" {
 			return false
 		}
 	}
 	return true
 }
 
-func (p *path) junctionLength() float64 {
-	if p.mode == route.Foot {
+func (m merger) junctionLength() float64 {
+	if m.mode == route.Foot {
 		return footJunctionLength
 	}
 	return junctionLength
 }
 
 // joinTurns makes one turn of two to the same side, or of a turn and a way straight on.
-func (p *path) joinTurns(first, second event, q pair) []event {
+func (m merger) joinTurns(first, second event, q pair) []event {
 	modifier := modifierOf(q.total)
 	kind := route.Turn
 	switch {
@@ -155,26 +158,26 @@ func (p *path) joinTurns(first, second event, q pair) []event {
 	case math.Abs(q.total) <= slightAngle && (first.kind == route.Fork || second.kind == route.Fork):
 		kind = route.Fork
 	}
-	return p.joined(first, second, kind, modifier)
+	return m.joined(first, second, kind, modifier)
 }
 
-func (p *path) joined(first, second event, kind route.ManeuverType, modifier route.Modifier) []event {
+func (m merger) joined(first, second event, kind route.ManeuverType, modifier route.Modifier) []event {
 	return []event{{at: first.at, road: second.road, kind: kind, modifier: modifier, before: first.before, after: second.after}}
 }
 
 // dropBrief drops changes of the name that last a moment, when the path leaves the road before anybody has read its sign, and
 // those that lead back to the name before.
-func (p *path) dropBrief(events []event) []event {
+func (m merger) dropBrief(events []event) []event {
 	kept := events[:1]
 	for k := 1; k < len(events); k++ {
 		e := events[k]
-		end := len(p.stretches)
+		end := len(m.stretches)
 		if k+1 < len(events) {
 			end = events[k+1].at
 		}
 		last := kept[len(kept)-1]
-		isBack := isSameRoad(p.roadFrom(last.road), p.roadFrom(e.road))
-		if e.isChange && (isBack || p.distance(e.at, end) < briefLength) {
+		isBack := isSameRoad(m.roadFrom(last.road), m.roadFrom(e.road))
+		if e.isChange && (isBack || m.distance(e.at, end) < briefLength) {
 			continue
 		}
 		kept = append(kept, e)

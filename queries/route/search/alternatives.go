@@ -39,7 +39,7 @@ func (s *Searcher) Alternatives(ctx context.Context, p route.Profile, best Path,
 		return nil, err
 	}
 	defer s.release(a.query)
-	if in, err := a.findInside(from, to); in != nil || err != nil {
+	if in, err := (areaSearch{a.query}).findInside(from, to); in != nil || err != nil {
 		return a.chosen, err // others leave the area
 	}
 	sums := a.sums(best)
@@ -112,7 +112,7 @@ func (a *alternatives) choose(n int) error {
 			continue
 		}
 		unpacked++
-		path, err := a.path(c.meeting, a.from, a.to)
+		path, err := a.unpacker.path(c.meeting, a.from, a.to)
 		if err != nil {
 			return err
 		}

@@ -34,12 +34,15 @@ type areaLabel struct {
 	parent uint32 // the edge before, or graph.None
 }
 
+// areaSearch finds the paths of a query that stay inside.
+type areaSearch struct{ *query }
+
 // searchArea finds all paths from each place that stay inside. Those of places on public roads are empty.
-func (q *query) searchArea(from []Place) ([]areaTree, error) {
+func (a areaSearch) searchArea(from []Place) ([]areaTree, error) {
 	trees := make([]areaTree, len(from))
 	for i := range from {
-		trees[i] = areaTree{query: q, from: from[i]}
-		if q.graph.IsLeaving(from[i].Edge) {
+		trees[i] = areaTree{query: a.query, from: from[i]}
+		if a.graph.IsLeaving(from[i].Edge) {
 			if err := trees[i].search(); err != nil {
 				return nil, err
 			}
@@ -132,11 +135,11 @@ type inside struct {
 }
 
 // findInside finds the paths that stay inside; nil if there are none, as between most bounds.
-func (q *query) findInside(from, to []Place) (*inside, error) {
-	if !q.hasLeaving(to) || !q.hasLeaving(from) {
+func (a areaSearch) findInside(from, to []Place) (*inside, error) {
+	if !a.hasLeaving(to) || !a.hasLeaving(from) {
 		return nil, nil
 	}
-	trees, err := q.searchArea(from)
+	trees, err := a.searchArea(from)
 	if err != nil {
 		return nil, err
 	}
@@ -227,19 +230,19 @@ func (in *inside) eachGroup(visit func(from, to []Place) error) error {
 }
 
 // bestAround is the weight of the best path between places some of which lie in one area, and the path if it is wanted.
-func (q *query) bestAround(in *inside, isWanted bool) (best overlay.Weight, path Path, err error) {
+func (a areaSearch) bestAround(in *inside, isWanted bool) (best overlay.Weight, path Path, err error) {
 	i, k := in.best()
 	best = in.paths[i][k].Weight
-	path = Path{Edges: in.trees[i].edges(in.paths[i][k]), Start: in.from[i], End: in.to[k], Cost: q.cost(best)}
+	path = Path{Edges: in.trees[i].edges(in.paths[i][k]), Start: in.from[i], End: in.to[k], Cost: a.cost(best)}
 	err = in.eachGroup(func(from, to []Place) error {
-		q.closeAll()
-		m, err := q.meetBetween(from, to)
+		a.closeAll()
+		m, err := a.meetBetween(from, to)
 		if err != nil || !m.IsLess(best) {
 			return err
 		}
 		best = m.Weight
 		if isWanted {
-			path, err = q.path(m, from, to)
+			path, err = a.unpacker.path(m, from, to)
 		}
 		return err
 	})
@@ -247,18 +250,18 @@ func (q *query) bestAround(in *inside, isWanted bool) (best overlay.Weight, path
 }
 
 // keepInside puts the weights of routes that stay in an area in their cells.
-func (q *query) keepInside(from, to [][]Place, weights [][]overlay.Weight) error {
-	if !slices.ContainsFunc(from, q.hasLeaving) {
+func (a areaSearch) keepInside(from, to [][]Place, weights [][]overlay.Weight) error {
+	if !slices.ContainsFunc(from, a.hasLeaving) {
 		return nil
 	}
 	var columns []int
 	for j := range to {
-		if q.hasLeaving(to[j]) {
+		if a.hasLeaving(to[j]) {
 			columns = append(columns, j)
 		}
 	}
 	for i := range from {
-		if err := q.visitInside(from[i], to, columns, func(j int, best overlay.Weight) { weights[i][j] = best }); err != nil {
+		if err := a.visitInside(from[i], to, columns, func(j int, best overlay.Weight) { weights[i][j] = best }); err != nil {
 			return err
 		}
 	}
@@ -266,11 +269,11 @@ func (q *query) keepInside(from, to [][]Place, weights [][]overlay.Weight) error
 }
 
 // visitInside visits those of some destinations to which a path stays in the area of the origin, with the weight of the best path to them.
-func (q *query) visitInside(from []Place, to [][]Place, some []int, visit func(j int, best overlay.Weight)) error {
-	if len(some) == 0 || !q.hasLeaving(from) {
+func (a areaSearch) visitInside(from []Place, to [][]Place, some []int, visit func(j int, best overlay.Weight)) error {
+	if len(some) == 0 || !a.hasLeaving(from) {
 		return nil
 	}
-	trees, err := q.searchArea(from)
+	trees, err := a.searchArea(from)
 	if err != nil {
 		return err
 	}
@@ -279,7 +282,7 @@ func (q *query) visitInside(from []Place, to [][]Place, some []int, visit func(j
 		if in == nil {
 			continue
 		}
-		best, _, err := q.bestAround(in, false)
+		best, _, err := a.bestAround(in, false)
 		if err != nil {
 			return err
 		}
@@ -289,21 +292,21 @@ func (q *query) visitInside(from []Place, to [][]Place, some []int, visit func(j
 }
 
 // takeInside takes the destinations in the area of the origin out of the others, and returns them with their weights.
-func (q *query) takeInside(from []Place, to [][]Place) (others [][]Place, taken []overlay.Item, err error) {
-	if !q.hasLeaving(from) {
+func (a areaSearch) takeInside(from []Place, to [][]Place) (others [][]Place, taken []overlay.Item, err error) {
+	if !a.hasLeaving(from) {
 		return to, nil, nil
 	}
 	var some []int
 	for j := range to {
-		if q.hasLeaving(to[j]) {
+		if a.hasLeaving(to[j]) {
 			some = append(some, j)
 		}
 	}
 	others = slices.Clone(to)
-	err = q.visitInside(from, to, some, func(j int, best overlay.Weight) {
+	err = a.visitInside(from, to, some, func(j int, best overlay.Weight) {
 		others[j] = nil
 		taken = append(taken, overlay.Item{Key: best.Key, Penalty: best.Penalty, State: uint32(j)})
 	})
-	q.closeAll()
+	a.closeAll()
 	return others, taken, err
 }

@@ -24,7 +24,7 @@ func (s *Searcher) Matrix(ctx context.Context, p route.Profile, from, to [][]Pla
 	if err := m.fill(); err != nil {
 		return nil, err
 	}
-	if err := q.keepInside(from, to, m.weights); err != nil {
+	if err := (areaSearch{q}).keepInside(from, to, m.weights); err != nil {
 		return nil, err
 	}
 	costs := make([][]Cost, len(from))

@@ -28,7 +28,7 @@ func (s *Searcher) Nearest(ctx context.Context, p route.Profile, from []Place, t
 		return nil, err
 	}
 	defer s.release(q)
-	to, taken, err := q.takeInside(from, to)
+	to, taken, err := areaSearch{q}.takeInside(from, to)
 	if err != nil {
 		return nil, err
 	}

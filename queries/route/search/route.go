@@ -16,19 +16,19 @@ func (s *Searcher) Route(ctx context.Context, p route.Profile, from, to []Place)
 		return Path{}, err
 	}
 	defer s.release(q)
-	in, err := q.findInside(from, to)
+	in, err := areaSearch{q}.findInside(from, to)
 	if err != nil {
 		return Path{}, err
 	}
 	if in != nil {
-		_, path, err := q.bestAround(in, true)
+		_, path, err := areaSearch{q}.bestAround(in, true)
 		return path, err
 	}
 	best, err := q.meetBetween(from, to)
 	if err != nil {
 		return Path{}, err
 	}
-	return q.path(best, from, to)
+	return q.unpacker.path(best, from, to)
 }
 
 // meetBetween searches from both ends.

@@ -122,8 +122,7 @@ type query struct {
 
 	forward  frontier
 	backward frontier
-	inner    frontier // for unpacking
-	hops     []uint32 // for unpacking: states of the paths across the cells that are being unpacked, a stack
+	unpacker unpacker
 	ends     endTable // for Nearest
 }
 
@@ -140,10 +139,10 @@ func (s *Searcher) begin(ctx context.Context, p route.Profile, steps int) (*quer
 	q, ok := s.pool.Get().(*query)
 	if !ok {
 		q = &query{graph: s.graph, topology: s.topology, open: make([]uint32, s.topology.Cells())}
-		for _, f := range []*frontier{&q.forward, &q.backward, &q.inner} {
+		for _, f := range []*frontier{&q.forward, &q.backward, &q.unpacker.frontier} {
 			f.query, f.blocks = q, make([]block, s.topology.Cells()+int(s.topology.LevelFirst[1]))
 		}
-		q.backward.isBackward = true
+		q.backward.isBackward, q.unpacker.query = true, q
 	}
 	q.weigher, q.metric, q.budget = overlay.NewWeigher(s.graph, p), metric, budget{ctx: ctx, left: steps}
 	q.end = end

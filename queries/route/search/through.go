@@ -76,7 +76,7 @@ func (s *Searcher) chooseAccesses(ctx context.Context, p route.Profile, legs []L
 		if err := m.fill(); err != nil {
 			return nil, err
 		}
-		if err := q.keepInside(starts, ends, m.weights); err != nil {
+		if err := (areaSearch{q}).keepInside(starts, ends, m.weights); err != nil {
 			return nil, err
 		}
 		j.extend(from, to, m.weights)
