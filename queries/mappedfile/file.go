@@ -14,8 +14,8 @@ import (
 	"unsafe"
 )
 
-// File is an open file. It is safe for concurrent use until Close. Sections and views of them lie in the mapping and must
-// not be used after Close. Reads of a file that may change meanwhile belong in Guard.
+// File is an open file. It is safe for concurrent use until Close. Sections and views of them lie in the mapping and must not be
+// used after Close. Reads of a file that may change while it is open belong in Guard.
 type File struct {
 	format  Format
 	file    *os.File // which Verify reads
@@ -27,8 +27,8 @@ type File struct {
 	damaged atomic.Pointer[error]
 }
 
-// Open maps a file after it has checked the header and the small sections. The file must not be changed while it is open:
-// new ones are written next to it and renamed into place. It fails with ErrOther or ErrDamaged of the format.
+// Open maps a file after it has checked the header and the small sections. The file must not be changed while it is open: new ones
+// are written next to it and renamed into place. It fails with the format's ErrOther or ErrDamaged.
 func Open(path string, format Format) (f *File, err error) {
 	file, err := os.Open(path)
 	if err != nil {
@@ -71,7 +71,7 @@ func (f *File) check() (err error) {
 	return nil
 }
 
-// Close unmaps the file. No reader may be left, except a Verify, which then ends with an error.
+// Close unmaps the file. All readers must be done, except Verify, which then ends with an error.
 func (f *File) Close() error { return errors.Join(f.file.Close(), unmapFile(f.data)) }
 
 // Section returns the bytes of a section. They begin at a multiple of 8 in memory. A section that the version of the file
@@ -103,9 +103,9 @@ func (f *File) Info() os.FileInfo { return f.info }
 // On Windows it does nothing.
 func (f *File) Prefault() error { return prefault(f.data) }
 
-// Guard runs read, which reads the mapping. When a page of the file cannot be read, because the file was cut short or the
-// disk fails, read ends, the file is marked as damaged and the process continues. Guard returns the damage also when read
-// ended well, because it may have read damaged data. It covers one goroutine: one that read starts needs its own Guard.
+// Guard runs read, which reads the mapping. When a page of the file cannot be read, because the file was cut short or the disk
+// fails, read ends, the file is marked as damaged and the process continues. Guard returns the damage even if read succeeded,
+// because it may have read damaged data. It covers one goroutine: a goroutine that read starts needs its own Guard.
 func (f *File) Guard(read func() error) (err error) {
 	if err := f.Damage(); err != nil {
 		return err
@@ -143,7 +143,7 @@ func (f *File) isMappingFault(cause any) bool {
 	return fault.Addr() >= first && fault.Addr()-first < uintptr(len(f.data))
 }
 
-// MarkDamaged marks the file as damaged for good. It returns the reason that was given first.
+// MarkDamaged marks the file as damaged permanently. It returns the reason of the first call.
 func (f *File) MarkDamaged(reason error) error {
 	f.damaged.CompareAndSwap(nil, &reason)
 	return f.Damage()
@@ -160,11 +160,11 @@ func (f *File) Damage() error {
 // verifyChunk is the number of bytes that Verify reads before it checks the context.
 const verifyChunk = 256 << 10
 
-// Verify reads the whole file and checks every section. It reads the file and not the mapping: so a slow disk blocks no
-// other reader, and a failing disk is an error. Damage that it finds is marked.
+// Verify reads the whole file, checks every section and marks any damage. It reads the file instead of the mapping, so a slow disk
+// does not block other readers, and a failing disk is an error rather than a fault.
 func (f *File) Verify(ctx context.Context) error { return f.verify(ctx, func(time.Duration) {}) }
 
-// VerifyGently is Verify next to queries: it leaves them three quarters of a core and of the disk.
+// VerifyGently is Verify while queries run: it leaves them three quarters of a core and of the disk.
 func (f *File) VerifyGently(ctx context.Context) error {
 	const longest = 2 * time.Millisecond // on a slow disk the reads themselves leave the core idle
 	return f.verify(ctx, func(worked time.Duration) { time.Sleep(min(3*worked, longest)) })
@@ -192,7 +192,7 @@ func (f *File) verify(ctx context.Context, pause func(worked time.Duration)) err
 	return f.MarkDamaged(err)
 }
 
-// verifyHeader checks that header and table are still those of the opened file.
+// verifyHeader checks that the header and the table have not changed since the file was opened.
 func (f *File) verifyHeader() error {
 	head := make([]byte, f.format.headerLength(f.version))
 	if _, err := f.file.ReadAt(head, 0); err != nil {

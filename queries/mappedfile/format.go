@@ -1,6 +1,6 @@
-// Package mappedfile reads and writes large immutable files that are mapped into memory: a header, a table and sections,
-// each with a checksum. The address base (package vintage) and the road network (package network) are such files. Its one
-// constraint: a damaged or truncated file is an error that says so, and never ends the process.
+// Package mappedfile reads and writes large immutable files that are mapped into memory: a header, a table and sections, each with
+// a checksum. The address base (package vintage) and the road network (package network) are such files. A damaged or truncated file
+// is reported as an error; it never crashes the process.
 //
 //	Build ──► Writer: a temporary file each section ── assemble ──► the file, synced and renamed
 //	the file ── Open: header, table, small sections checked ──► File ── Section, View ──► bytes and columns of the mapping
@@ -29,7 +29,7 @@ const (
 	sectionEntrySize = 24
 )
 
-// Section identifies a part of a file. Sections are numbered from 1 on.
+// Section identifies a part of a file. Sections are numbered from 1.
 type Section uint32
 
 // Format describes the files of one kind. All fields are required.
@@ -40,8 +40,8 @@ type Format struct {
 	// later version adds sections at the end, which are empty in an older file.
 	SectionCounts []int
 	CheckedAtOpen int   // Open checks the sections of at most this many bytes
-	ErrOther      error // says that a file has another format
-	ErrDamaged    error // says that a file has this format and is not as it was written
+	ErrOther      error // the file has another format
+	ErrDamaged    error // the file has this format, but not the content that was written
 }
 
 // Versions returns the oldest and the newest version that is read; the newest is written.
@@ -72,7 +72,7 @@ type sectionEntry struct {
 	offset, length uint64
 }
 
-// encodeHeader encodes the header and the table of a file of that size.
+// encodeHeader encodes the header and the table of a file of a size.
 func (f *Format) encodeHeader(entries []sectionEntry, size uint64) []byte {
 	table := make([]byte, 0, len(entries)*sectionEntrySize)
 	for _, e := range entries {

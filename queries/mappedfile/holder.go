@@ -10,22 +10,22 @@ import (
 type Guarded interface {
 	// Guard runs a function that reads the file. A fault in the mapping ends the function with an error.
 	Guard(func() error) error
-	// Damage is why the file must not be read any more, nil while it may be.
+	// Damage is the reason why the file must no longer be read; nil while it may be.
 	Damage() error
 	Close() error
 }
 
-// Holder holds the file that is served, or none, with what answers from it: its engine, an E. Swap replaces both at any time
-// without stopping queries. The old file is closed when its last reader is done, never before: a read of an unmapped file ends
-// the process. The zero Holder holds none. It is safe for concurrent use.
+// Holder holds the file that is served, if any, and the engine E that answers from it. Swap replaces both at any time without
+// stopping queries. The old file is closed when its last reader is done, not before, because a read of an unmapped file crashes the
+// process. The zero Holder serves no file. It is safe for concurrent use.
 type Holder[E any] struct {
-	// AbsenceError makes the error of a query when no file is served. The reason is that of a Withdraw, or the damage; nil when
-	// there is none. Where it is nil, the errors are ErrNone and *WithdrawnError. It is set before the first query.
+	// AbsenceError makes the error of a query when no file is served. The reason is that of a Withdraw, or the damage; nil if no
+	// file was withdrawn. Without AbsenceError the errors are ErrNone and *WithdrawnError. It is set before the first query.
 	AbsenceError func(reason error) error
 
 	mu               sync.Mutex
 	current          *Reading[E]
-	withdrawnBecause error // why no file is served; nil when none was ever served
+	withdrawnBecause error // why no file is served; nil if no file was withdrawn
 }
 
 // Reading is one use of a file and its engine. Release ends it.
@@ -33,21 +33,21 @@ type Reading[E any] struct {
 	Engine  E
 	file    Guarded
 	owner   *Holder[E]
-	readers int // the holder counts as one while it serves the file
+	readers int // the holder counts as a reader while it serves the file
 }
 
 // ErrNone says that no file is served.
 var ErrNone = errors.New("none is served")
 
-// WithdrawnError says that there is a file and why it is not served. It matches ErrNone.
+// WithdrawnError is the reason why an existing file is not served. It matches ErrNone.
 type WithdrawnError struct{ Reason error }
 
 func (e *WithdrawnError) Error() string { return fmt.Sprintf("%v: %v", ErrNone, e.Reason) }
 
 func (e *WithdrawnError) Unwrap() []error { return []error{ErrNone, e.Reason} }
 
-// Query runs a query on the served file's engine. It fails with ErrNone when there is none, and with a *WithdrawnError when there is
-// one that is not served; with what AbsenceError makes where the holder has one. A file that proves to be damaged during the
+// Query runs a query on the served file's engine. If no file is served, it fails with the error that AbsenceError makes; without
+// AbsenceError, with a *WithdrawnError after a Withdraw and with ErrNone otherwise. A file that turns out to be damaged during the
 // query is withdrawn, and the query fails for that reason.
 func Query[E, T any](h *Holder[E], query func(E) (T, error)) (result T, err error) {
 	r, ok := h.Acquire()
@@ -67,7 +67,8 @@ func Query[E, T any](h *Holder[E], query func(E) (T, error)) (result T, err erro
 	return result, err
 }
 
-// Acquire begins a use of the served file; false says that there is none. Queries go through Query: only it notices damage.
+// Acquire begins a use of the served file; it returns false if no file is served. Queries should use Query instead, because only
+// that notices damage.
 func (h *Holder[E]) Acquire() (*Reading[E], bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -78,7 +79,7 @@ func (h *Holder[E]) Acquire() (*Reading[E], bool) {
 	return h.current, true
 }
 
-// absenceReason is why no file is served, nil when none was ever served.
+// absenceReason is the reason why no file is served; nil if no file was withdrawn.
 func (h *Holder[E]) absenceReason() error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -88,7 +89,7 @@ func (h *Holder[E]) absenceReason() error {
 	return h.withdrawnBecause
 }
 
-// newAbsenceError makes the error of a query that finds no file to read.
+// newAbsenceError makes the error of a query while no file is served.
 func (h *Holder[E]) newAbsenceError(reason error) error {
 	switch {
 	case h.AbsenceError != nil:
@@ -106,22 +107,22 @@ func (r *Reading[E]) Release() {
 	isLast := r.readers == 0
 	r.owner.mu.Unlock()
 	if isLast {
-		r.file.Close() // a failure to unmap leaves nothing to do
+		r.file.Close() // nothing can be done if unmapping fails
 	}
 }
 
-// Swap serves a file and its engine from now on. It owns the file, which is closed after a later Swap or Withdraw.
+// Swap serves a file and its engine from now on. It owns the file and closes it after a later Swap or Withdraw.
 func (h *Holder[E]) Swap(file Guarded, engine E) {
 	h.replace(nil, &Reading[E]{Engine: engine, file: file, owner: h, readers: 1}, nil)
 }
 
-// Withdraw stops serving. Queries fail with a *WithdrawnError for that reason until the next Swap; with ErrNone when it is nil.
+// Withdraw stops serving. Until the next Swap queries fail with a *WithdrawnError for that reason, or with ErrNone if it is nil.
 func (h *Holder[E]) Withdraw(reason error) { h.replace(nil, nil, reason) }
 
-// withdraw stops serving a file that a reader found damaged, unless it was replaced meanwhile.
+// withdraw stops serving a file that a reader found damaged, unless it has been replaced since.
 func (h *Holder[E]) withdraw(r *Reading[E], reason error) { h.replace(r, nil, reason) }
 
-// replace serves next in place of what is served; where expected is not nil, only in place of that.
+// replace serves next instead of the current file. If expected is not nil, it does so only if that is the current file.
 func (h *Holder[E]) replace(expected, next *Reading[E], reason error) {
 	h.mu.Lock()
 	replaced := h.current

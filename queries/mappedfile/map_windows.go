@@ -8,7 +8,8 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// mapFile maps the first size bytes of a file for reading. While it is mapped, Windows lets nobody remove or replace the file.
+// mapFile maps the first size bytes of a file for reading. Windows does not let anybody remove or replace the file while it is
+// mapped.
 func mapFile(f *os.File, size int64) ([]byte, error) {
 	mapping, err := windows.CreateFileMapping(windows.Handle(f.Fd()), nil, windows.PAGE_READONLY, uint32(size>>32), uint32(size), nil)
 	if err != nil {
@@ -18,7 +19,8 @@ func mapFile(f *os.File, size int64) ([]byte, error) {
 	if err != nil {
 		return nil, errors.Join(os.NewSyscallError("MapViewOfFile", err), windows.CloseHandle(mapping))
 	}
-	// The view keeps the mapping alive. The conversion goes through the variable's address, because the view is no memory of Go's.
+	// The view keeps the mapping alive. The conversion goes through the variable's address, because Go does not manage the memory
+	// of the view.
 	data := unsafe.Slice((*byte)(*(*unsafe.Pointer)(unsafe.Pointer(&address))), size)
 	return data, windows.CloseHandle(mapping)
 }

@@ -45,9 +45,9 @@ func renameDurably(whole, path string) error {
 	return osfile.SyncFolder(filepath.Dir(path))
 }
 
-// Writer writes the sections of a file, in any order and in parts. Each has a temporary file, so that sections of any size
-// grow at the same time with little memory. Different goroutines may append to different sections at a time. The errors
-// of appending are kept: Err returns them, and Build fails with them.
+// Writer writes the sections of a file, in any order and in parts. Each section has a temporary file, so that sections of any size
+// can grow at the same time in little memory. Different goroutines may append to different sections at the same time. Errors of
+// appending are kept: Err returns them, and Build fails with them.
 type Writer struct {
 	format Format
 	files  []*sectionFile // by number; none at 0
@@ -105,7 +105,7 @@ func (w *Writer) Append(id Section, data []byte) {
 	_, f.err = f.w.Write(data)
 }
 
-// AppendU32 appends a few numbers of 32 bits.
+// AppendU32 appends a few 32-bit numbers.
 func (w *Writer) AppendU32(id Section, values ...uint32) {
 	var buf [64]byte
 	out := buf[:0]
@@ -115,7 +115,7 @@ func (w *Writer) AppendU32(id Section, values ...uint32) {
 	w.Append(id, out)
 }
 
-// AppendU16 appends a number of 16 bits.
+// AppendU16 appends a 16-bit number.
 func (w *Writer) AppendU16(id Section, v uint16) { w.Append(id, []byte{byte(v), byte(v >> 8)}) }
 
 // AppendColumn appends a whole column of numbers, which View reads.
@@ -184,8 +184,8 @@ type onlyReader struct{ io.Reader }
 // writebackStride is the number of bytes after which a PacedWriter waits until they are on the disk.
 const writebackStride = 1 << 20
 
-// PacedWriter writes to a file at the speed of the disk. Without that, a build fills the page cache by the gigabyte, and
-// every other write of the machine waits behind it, also those of a service that answers meanwhile.
+// PacedWriter writes to a file at the speed of the disk. Otherwise a build fills the page cache with gigabytes, and every other
+// write of the machine waits for them, including those of a service that is answering queries.
 type PacedWriter struct {
 	file    *os.File
 	offset  int64 // of the next byte

@@ -5,16 +5,16 @@ import (
 	"slices"
 )
 
-// Copies are the edges that have copies, in lists of an edge and all its copies. The zero value has none. It is a column and no map, as
-// a country has a million of them.
+// Copies are the edges that have copies: a list for each, with the edge and all its copies. The zero value is empty. It is a column
+// rather than a map, because a country has a million of them.
 type Copies struct {
-	Lists []uint32 // of each list its length, then its edges, the one that is not a copy first
+	Lists []uint32 // for each list its length, then its edges, the original first
 	edges []uint32 // of all lists, ascending
-	first []uint32 // of each of edges where its list begins in Lists
+	first []uint32 // for each of edges, where its list begins in Lists
 	known []uint64 // a bit for each edge up to the last in edges: most have no copies, and need no search
 }
 
-// NewCopies indexes lists of a graph with a number of edges. It returns false where a length leads over the end, or an edge does not
+// NewCopies indexes lists of a graph with a number of edges. It returns false if a list runs past the end, or an edge does not
 // exist.
 func NewCopies(lists []uint32, edges int) (Copies, bool) {
 	c := Copies{Lists: lists}
@@ -45,7 +45,7 @@ func NewCopies(lists []uint32, edges int) (Copies, bool) {
 	return c, true
 }
 
-// Of returns the list of an edge, whichever of the list is given; nil if it has no copies. The caller must not change it.
+// Of returns the list that an edge belongs to; nil if it has no copies. The caller must not change it.
 func (c *Copies) Of(edge uint32) []uint32 {
 	if word := int(edge / 64); word >= len(c.known) || c.known[word]>>(edge%64)&1 == 0 {
 		return nil

@@ -1,5 +1,5 @@
-// Package graph is the road graph of one mode of travel in memory: junctions, edges and turns, as columns of numbers that may
-// lie in a mapped file. Its one constraint: a Graph is read-only once it is made, so any number of searches read it at once.
+// Package graph is the road graph of one mode of travel in memory: junctions, edges and turns, as columns of numbers that may lie
+// in a mapped file. A Graph is read-only once it is made, so any number of searches can read it at the same time.
 //
 //	package network ── builds, stores, maps ──► Graph ──► package overlay: shortcuts over its cells
 //	New: small graphs of tests ───────────────►   └─────► package search: paths on it
@@ -10,11 +10,11 @@
 //	turn      from an edge to an edge that begins where the first ends; has a cost, or is forbidden
 //	cell      a set of junctions; the cells of a level hold whole cells of the level below
 //
-// Weights belong to edges and turns. A path is a list of edges, each of which begins where the one before ends: it costs its
-// edges and the turns between them. A penalty is what makes an edge a worse choice than its duration says, such as a road too narrow
-// for two cars: it counts when paths are compared, and no path lasts longer for it. A turn restriction over via ways spans more than one junction, so a cost of one turn cannot
-// express it. Copies of edges do: a copy has the same segment and direction as its edge, is entered from some edges only, and so
-// remembers where a path came from. A path may end on any copy.
+// Weights belong to edges and turns. A path is a list of edges, each of which begins where the previous one ends. It costs its
+// edges and the turns between them. A penalty makes an edge a worse choice than its duration suggests, such as a road too narrow
+// for two cars: it counts when paths are compared, but adds nothing to a duration. A turn restriction over via ways spans several
+// junctions, so the cost of one turn cannot express it. Copies of edges can: a copy has the same segment and direction as its edge
+// but can be entered from only some edges, so it remembers where a path came from. A path may end on any copy.
 package graph
 
 import "slices"
@@ -33,18 +33,20 @@ const (
 	TurnUnit     = 10
 )
 
-// Flags say which kinds of roads that a profile may avoid an edge belongs to. The bits are those of route.Avoid, and Leaving.
+// Flags are the kinds of roads that an edge belongs to and that a profile may avoid. The bits are those of route.Avoid, and
+// Leaving.
 type Flags uint8
 
-// Leaving is the flag of an edge of a restricted road on which routes are that began on such roads and have not come to a public one.
-// So a path that ends on such an edge never left the area in which it began.
+// Leaving marks the edges of restricted roads for routes that began on such roads and have not reached a public one yet. A path
+// that ends on such an edge has therefore never left the area in which it began.
 const Leaving Flags = 1 << 7
 
-// Connection tells how an edge is connected with the main part of the graph: the largest set of edges from each of which a path leads
-// to each other. The main part has both. An edge of a pocket that is only left, or only entered, has one; that of an island has none.
+// Connection describes how an edge is connected with the main part of the graph, which is the largest set of edges that all reach
+// each other. An edge of the main part has both bits. An edge of a pocket that can only be left, or only be entered, has one bit;
+// an edge of an island has neither.
 type Connection uint8
 
-// What a connection is made of.
+// The bits of a Connection.
 const (
 	ReachesMain       Connection = 1 << iota // a path leads from the edge to the main part
 	IsReachedFromMain                        // a path leads from the main part to the edge
@@ -54,23 +56,23 @@ const (
 // numbered in the order of their tails, so those that leave a junction are consecutive. All columns are read-only. Methods do
 // not check their arguments: a number out of range panics. A Graph is safe for concurrent use.
 type Graph struct {
-	// Of each junction, and one more at the end.
+	// By junction, with one more at the end.
 	FirstOut []uint32 // the edges that leave junction j are numbered from FirstOut[j] up to FirstOut[j+1]
 	FirstIn  []uint32 // the edges that end at junction j are In[FirstIn[j]:FirstIn[j+1]], ascending
-	// Of each junction.
+	// By junction.
 	TurnTable []uint32 // where the costs of its turns begin in Turns
 
 	In    []uint32
 	Turns []uint8 // tables of turn costs: a row for each edge that ends there, a column for each that leaves
 
-	// Of each edge.
+	// By edge.
 	Tail, Head []uint32
 	InRank     []uint8  // its index in InEdges of its head: at most 256 edges may end at a junction
 	Duration   []uint32 // in DurationUnit parts of a second, without turns
 	Distance   []uint32 // in DistanceUnit parts of a metre
-	Penalty    []uint32 // what the choice of the fastest path counts besides Duration, which is no time; nil if there is none
+	Penalty    []uint32 // added to Duration when paths are compared, but not to the time they take; nil without penalties
 	Flags      []Flags
-	Segment    []uint32     // number of its segment × 2, + 1 where it goes against the direction of the geometry
+	Segment    []uint32     // number of its segment × 2, + 1 if it goes against the direction of the geometry
 	Connection []Connection // how it is connected with the main part
 
 	Copies Copies
@@ -81,7 +83,7 @@ type Graph struct {
 // Cells divide the junctions on each level. Level 1 is the finest. Cells are numbered from 0 on each level, in the order of their
 // junctions. The zero value has no levels.
 type Cells struct {
-	Of     []uint32   // of each junction its cell of level 1
+	Of     []uint32   // the cell of level 1, by junction
 	Parent [][]uint32 // Parent[l-1][c] is the cell of level l+1 that holds cell c of level l; len(Parent) is Levels-1
 	Count  []int      // Count[l-1] is the number of cells of level l
 }
@@ -89,7 +91,7 @@ type Cells struct {
 // Levels is the number of levels.
 func (c *Cells) Levels() int { return len(c.Count) }
 
-// At returns the cell of a junction on a level from 1 on.
+// At returns the cell of a junction on a level; levels begin at 1.
 func (c *Cells) At(junction uint32, level int) uint32 {
 	cell := c.Of[junction]
 	for l := 1; l < level; l++ {
@@ -104,15 +106,15 @@ func (g *Graph) Junctions() int { return len(g.FirstOut) - 1 }
 // Edges is the number of edges.
 func (g *Graph) Edges() int { return len(g.Head) }
 
-// Turn is the cost of the turn from an edge to one that leaves its head: in TurnUnit parts of a second, or ForbiddenTurn. Two
-// edges that do not follow each other have no turn, and the result for them means nothing.
+// Turn is the cost of the turn from an edge to one that leaves its head: in TurnUnit parts of a second, or ForbiddenTurn. The
+// result is meaningless if the second edge does not leave the head of the first.
 func (g *Graph) Turn(from, to uint32) uint8 {
 	j := g.Head[from]
 	first := g.FirstOut[j]
 	return g.Turns[g.TurnTable[j]+uint32(g.InRank[from])*(g.FirstOut[j+1]-first)+to-first]
 }
 
-// CopiesOf returns an edge and all its copies, whichever of them is given. The caller must not change the list.
+// CopiesOf returns an edge and all its copies, given any of them. The caller must not change the list.
 func (g *Graph) CopiesOf(edge uint32) []uint32 {
 	if all := g.Copies.Of(edge); all != nil {
 		return all
@@ -146,7 +148,7 @@ func (g *Graph) InEdges(junction uint32) []uint32 {
 	return g.In[g.FirstIn[junction]:g.FirstIn[junction+1]]
 }
 
-// Arc is what New wants to know of an edge, in the units of the columns of Graph.
+// Arc describes an edge to New, in the units of the columns of Graph.
 type Arc struct {
 	Tail, Head         uint32
 	Duration, Distance uint32

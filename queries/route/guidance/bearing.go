@@ -58,7 +58,7 @@ func turnAngle(before, after float64) float64 {
 	return angle
 }
 
-// The angles at which a direction has another name.
+// The angles at which the name of a direction changes.
 const (
 	straightAngle = 20
 	slightAngle   = 45
@@ -92,8 +92,8 @@ func onSide(angle float64, left, right route.Modifier) route.Modifier {
 // sideDistance is how far from the road a position must lie to be on a side of it, in metres.
 const sideDistance = 3
 
-// Side tells on which side of the last line of a path a position lies: Left or Right, or "" where it lies on the line, before it or
-// behind it. It is the modifier of an Arrive.
+// Side returns the side of the last line of a path on which a position lies: Left or Right, or "" if it lies on the line, before it
+// or behind it. It is the modifier of an Arrive.
 func Side(points []geo.Point, position geo.Point) route.Modifier {
 	if len(points) < 2 {
 		return ""

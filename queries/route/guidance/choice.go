@@ -9,7 +9,7 @@ import (
 	"lieudit/queries/route/profile"
 )
 
-// isObvious reports whether nobody needs to be told to continue: no other road could be taken for the way.
+// isObvious reports whether the traveller needs no instruction: no other road could be mistaken for the way.
 func (j *junction) isObvious() bool {
 	for _, o := range j.others {
 		if j.couldBeTaken(o) {
@@ -38,8 +38,8 @@ func (j *junction) hasMajorChoice() bool {
 	return false
 }
 
-// isMinorChoice reports whether a road is less than the one taken: for cars a drive next to a street, for others a way without a name
-// next to one with a name.
+// isMinorChoice reports whether a road is less important than the one taken: for cars a drive compared with a street, for others a
+// way without a name compared with a named one.
 func (j *junction) isMinorChoice(o choice) bool {
 	if j.mode == route.Car {
 		return o.isMinor() && !j.to.isMinor()
@@ -47,14 +47,14 @@ func (j *junction) isMinorChoice(o choice) bool {
 	return !o.hasLabel() && (isSameRoad(j.from, j.to) || o.isMinor() && !j.to.isMinor())
 }
 
-// couldBeTaken reports whether a traveller who is told nothing might take another road for the way. The more the way bends, the more
-// any road that is straighter looks like it; a name or a far higher class makes up for that.
+// couldBeTaken reports whether a traveller without an instruction might mistake another road for the way. The more the way bends,
+// the more a straighter road looks like it; a name or a far higher class of the way makes up for that.
 func (j *junction) couldBeTaken(o choice) bool {
 	size, other := math.Abs(j.angle), math.Abs(o.angle)
 	goesOn, otherGoesOn := isSameRoad(j.from, j.to), isSameRoad(j.from, o.Road)
 	switch {
 	case otherGoesOn && !goesOn:
-		return other <= normalAngle // who hears nothing stays on the road
+		return other <= normalAngle // without an instruction travellers stay on the road
 	case j.isMinorChoice(o):
 		return other <= straightAngle && size > j.bendBeyond(goesOn)
 	case o.IsLink && !j.to.IsLink && size <= slightAngle:
@@ -71,7 +71,7 @@ func (j *junction) couldBeTaken(o choice) bool {
 	return other < size+35
 }
 
-// bendBeyond is the angle from which on even a drive that leads straight on could be taken for the way.
+// bendBeyond is the angle from which even a drive that leads straight on could be mistaken for the way.
 func (j *junction) bendBeyond(goesOn bool) float64 {
 	if goesOn {
 		return 2 * slightAngle
@@ -82,7 +82,7 @@ func (j *junction) bendBeyond(goesOn bool) float64 {
 // isFarLesser reports whether a road is of a class far below that of the way taken.
 func (j *junction) isFarLesser(o choice) bool { return o.Class > j.to.Class+1 }
 
-// isFork reports whether two roads of a kind part ahead. A drive next to a street, or a ramp next to a motorway, makes no fork.
+// isFork reports whether two roads of one kind part ahead. A street and a drive, or a motorway and a ramp, do not make a fork.
 func (j *junction) isFork() bool {
 	if math.Abs(j.angle) > slightAngle {
 		return false
@@ -95,8 +95,8 @@ func (j *junction) isFork() bool {
 	return false
 }
 
-// isForkWith reports whether another road makes a fork with the way taken: none of them is the way straight on, from which the other
-// turns off.
+// isForkWith reports whether another road makes a fork with the way taken: neither of them leads straight on while the other turns
+// off.
 func (j *junction) isForkWith(o choice) bool {
 	size, other := math.Abs(j.angle), math.Abs(o.angle)
 	if max(size, other) > slightAngle || min(size, other) <= straightAngle/2 && max(size, other) > straightAngle {
@@ -107,7 +107,7 @@ func (j *junction) isForkWith(o choice) bool {
 
 func classesAreNear(a, b profile.Class) bool { return max(a, b)-min(a, b) <= 1 }
 
-// forkSide is the side of the way taken at a fork; straight where roads lie on both sides.
+// forkSide is the side of the way taken at a fork; straight if roads lie on both sides.
 func (j *junction) forkSide() route.Modifier {
 	var hasLeft, hasRight bool
 	for _, o := range j.others {
@@ -125,8 +125,8 @@ func (j *junction) forkSide() route.Modifier {
 	return route.SlightLeft
 }
 
-// isSameRoad reports whether a road continues: by its name, or by its number where a name is missing. Of two roads without either
-// nothing is known, so that they are not the same.
+// isSameRoad reports whether a road continues: by its name, or by its number if a name is missing. Two roads without either do not
+// count as the same.
 func isSameRoad(a, b *Road) bool {
 	if a.Name != "" && b.Name != "" {
 		return a.Name == b.Name
@@ -134,7 +134,7 @@ func isSameRoad(a, b *Road) bool {
 	return sharesRef(a, b)
 }
 
-// isCalledTheSame reports whether sentences call two roads the same: by the name, or by the number where they tell that.
+// isCalledTheSame reports whether sentences call two roads the same: by the name, or by the number if the sentences use that.
 func isCalledTheSame(a, b *Road) bool {
 	if b.Name == "" || isMotorwayRef(b.Ref) {
 		return sharesRef(a, b)

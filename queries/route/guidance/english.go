@@ -6,7 +6,7 @@ import (
 	"lieudit/queries/route"
 )
 
-// englishArrival tells the end of a leg: a stop on the way, or the destination.
+// englishArrival names the end of a leg: a stop on the way, or the destination.
 func englishArrival(m route.Maneuver) string {
 	if m.Stop > 0 {
 		return fmt.Sprintf("You have reached stop %d", m.Stop) + bySide(m.Modifier, ", on the left", ", on the right")
@@ -59,7 +59,7 @@ var englishPaths = map[route.PathKind]string{
 	route.Track: "a path", route.CyclePath: "a cycle path", route.Walkway: "a walkway", route.Stairs: "the steps",
 }
 
-// englishRoad is the road of a step behind a preposition: its name, or else what it is; "" where nothing is known.
+// englishRoad is the road of a step after a preposition: its name, otherwise its kind; "" if neither is known.
 func englishRoad(preposition string, s route.Step) string {
 	switch {
 	case s.Ref != "" && (s.Name == "" || isMotorwayRef(s.Ref)):
@@ -72,7 +72,7 @@ func englishRoad(preposition string, s route.Step) string {
 	return ""
 }
 
-// englishTowards is " towards Lyon, Grenoble", or " towards the A 6, Lyon" where the signs show a number too.
+// englishTowards is " towards Lyon, Grenoble", or " towards the A 6, Lyon" if the signs show a number too.
 func englishTowards(destinations string) string {
 	ref, places := splitDestinations(destinations)
 	switch {
@@ -118,7 +118,7 @@ func englishContinue(s route.Step) string {
 	return "Continue " + englishDirections[s.Maneuver.Modifier] + englishRoad(" on ", s)
 }
 
-// englishFork keeps to a side. What the signs show comes before the name of the road.
+// englishFork keeps to a side. The text of the signs comes before the name of the road.
 func englishFork(s route.Step) string {
 	text, preposition := bySide(s.Maneuver.Modifier, "keep left", "keep right"), " onto "
 	if text == "" {
@@ -133,7 +133,7 @@ func englishFork(s route.Step) string {
 	return text + englishRoad(preposition, s)
 }
 
-// englishRamp tells the side of a ramp and where it leads.
+// englishRamp names the side of a ramp and where it leads.
 func englishRamp(s route.Step) string {
 	text := "Take the ramp" + englishSide(s.Maneuver.Modifier)
 	if s.Destinations != "" {
@@ -142,7 +142,7 @@ func englishRamp(s route.Step) string {
 	return text + englishRoad(" onto ", s)
 }
 
-// englishExit leaves out the side where it is the right one, as it nearly always is, and something else is known of the exit.
+// englishExit leaves out the side if it is the right one, as it nearly always is, and anything more is known about the exit.
 func englishExit(s route.Step) string {
 	side := englishSide(s.Maneuver.Modifier)
 	if side == " on the right" && (s.Destinations != "" || s.Maneuver.Sign != "") {
@@ -154,7 +154,7 @@ func englishExit(s route.Step) string {
 	return "Take the exit" + side + englishTowards(s.Destinations)
 }
 
-// englishMerge is what follows "Merge". The number of the road is not told twice where the signs repeat it.
+// englishMerge is what follows "Merge". The number of the road is not repeated if the signs show it too.
 func englishMerge(s route.Step) string {
 	if road := englishRoad(" onto ", s); road != "" {
 		return road + englishTowards(withoutRef(s.Destinations, s.Ref))

@@ -9,8 +9,8 @@ import (
 	"lieudit/schemas/geo"
 )
 
-// find returns the manoeuvres of the path in its order, the departure first. It carries along the road that the traveller believes
-// to be on: where a street loses its name for a bridge, its name behind the bridge is no news.
+// find returns the manoeuvres of the path in order, the departure first. It keeps track of the road that the traveller believes to
+// be on: if a street loses its name on a bridge, the name beyond the bridge is not news.
 func (p *path) find() []event {
 	events := []event{{kind: route.Depart, after: p.out[0], before: p.out[0]}}
 	known := p.roadFrom(0)
@@ -36,7 +36,8 @@ func (p *path) find() []event {
 	return events
 }
 
-// eventAt finds the manoeuvre where a stretch begins. The event's road says how far the manoeuvre reaches, also where there is none.
+// eventAt finds the manoeuvre where a stretch begins. The event's road says how far the manoeuvre reaches, even if there is no
+// manoeuvre.
 func (p *path) eventAt(i int, known *Road) (event, bool) {
 	if p.isRoundabout(i) && !p.isRoundabout(i-1) {
 		e := p.roundabout(i)
@@ -95,8 +96,8 @@ func (p *path) junction(i int, known *Road) *junction {
 	return j
 }
 
-// isTurnBack reports whether a line goes back over the line before it. The bearing of a long stretch would not tell: two carriageways
-// meet at an angle that is nearly as sharp.
+// isTurnBack reports whether a line goes back over the line before it. The bearing of a long stretch would not show it: two
+// carriageways meet at an angle that is nearly as sharp.
 func isTurnBack(before, next []geo.Point) bool {
 	if len(before) < 2 || len(next) < 2 {
 		return false
@@ -105,7 +106,7 @@ func isTurnBack(before, next []geo.Point) bool {
 	return math.Abs(turnAngle(bearingBetween(last, back), bearingBetween(next[0], next[1]))) < 1 && last != back && next[0] != next[1]
 }
 
-// maneuver decides what is to be said at a junction. The rules are tried in this order; the first that fits counts.
+// maneuver decides what to say at a junction. The rules are tried in this order; the first that applies wins.
 func (j *junction) maneuver() (route.ManeuverType, route.Modifier, bool) {
 	switch {
 	case j.to.isFerry() && !j.from.isFerry():
@@ -130,8 +131,8 @@ func (j *junction) maneuver() (route.ManeuverType, route.Modifier, bool) {
 	return j.turn()
 }
 
-// turn is a turn, or the bend of the same road at a junction where another continues. Both need a word: nobody expects to turn to stay
-// on a road.
+// turn is a turn, or the bend of the same road at a junction where another continues. Both need an instruction: nobody expects to
+// turn to stay on a road.
 func (j *junction) turn() (route.ManeuverType, route.Modifier, bool) {
 	modifier := j.modifier()
 	if modifier == route.Straight || isSameRoad(j.from, j.to) {
@@ -140,7 +141,7 @@ func (j *junction) turn() (route.ManeuverType, route.Modifier, bool) {
 	return route.Turn, modifier, true
 }
 
-// nameChange is a step only where a road of another name or number begins. A numbered road keeps on through villages, whatever its
+// nameChange is a step only where a road of another name or number begins. A numbered road continues through villages, whatever its
 // streets are called there.
 func (j *junction) nameChange() (route.ManeuverType, route.Modifier, bool) {
 	if !j.to.hasLabel() || j.to.IsLink || isSameRoad(j.known, j.to) || sharesRef(j.known, j.to) {
@@ -149,11 +150,11 @@ func (j *junction) nameChange() (route.ManeuverType, route.Modifier, bool) {
 	return route.Continue, bendOf(j.angle), true
 }
 
-// beginsStairs reports whether a flight of steps begins. It is told also where the way is obvious: who pushes a pram or a bicycle wants
-// to know.
+// beginsStairs reports whether a flight of steps begins. It is announced even if the way is obvious: anyone with a pram or a
+// bicycle wants to know.
 func (j *junction) beginsStairs() bool { return j.to.isStairs() && !j.from.isStairs() }
 
-// bendOf is the direction of a bend: also a hairpin is not a way back.
+// bendOf is the direction of a bend: even a hairpin is not a U-turn.
 func bendOf(angle float64) route.Modifier {
 	if modifier := modifierOf(angle); modifier != route.Backwards {
 		return modifier
@@ -176,8 +177,8 @@ func (j *junction) isRamp() bool {
 	return j.mode == route.Car && !j.from.IsLink && j.to.IsLink && j.to.isFast()
 }
 
-// ramp is a way off a motorway where the motorway itself continues, otherwise a way onto one. Where a motorway only becomes a ramp there
-// is nothing to tell.
+// ramp is a way off a motorway if the motorway itself continues, otherwise a way onto one. A motorway that merely becomes a ramp
+// needs no instruction.
 func (j *junction) ramp() (route.ManeuverType, route.Modifier, bool) {
 	switch {
 	case !j.from.isFast():
@@ -188,7 +189,7 @@ func (j *junction) ramp() (route.ManeuverType, route.Modifier, bool) {
 	return route.OffRamp, j.modifier(), true
 }
 
-// modifier is the direction of the way taken. Where another road leads as straight on, it is the side on which the way lies.
+// modifier is the direction of the way taken. If another road is just as straight, it is the side on which the way lies.
 func (j *junction) modifier() route.Modifier {
 	modifier := bendOf(j.angle)
 	if o, ok := j.straightest(); ok && modifier == route.Straight && math.Abs(o.angle) <= straightAngle {

@@ -19,13 +19,13 @@ func roadOf(s route.Step) (frenchName, bool) {
 	return frenchName{}, false
 }
 
-// frenchPaths are where one is on roads without a name.
+// frenchPaths are the phrases for being on roads without a name.
 var frenchPaths = map[route.PathKind]string{
 	route.Track: " sur un chemin", route.CyclePath: " sur une piste cyclable", route.Walkway: " sur un passage",
 	route.Stairs: " par les escaliers",
 }
 
-// on is " sur le boulevard Foch", " dans la rue Foch", or for a road without a name " sur un chemin", or "" where nothing is known.
+// on is " sur le boulevard Foch", " dans la rue Foch", or for a road without a name " sur un chemin", or "" if nothing is known.
 func on(s route.Step) string {
 	name, ok := roadOf(s)
 	switch {
@@ -37,7 +37,7 @@ func on(s route.Step) string {
 	return " dans " + name.text
 }
 
-// exitOnto is what an exit of a roundabout leads to: a road, or else what its signs show.
+// exitOnto is what an exit of a roundabout leads to: a road, otherwise the text of its signs.
 func exitOnto(s route.Step) string {
 	name, ok := roadOf(s)
 	switch {
@@ -51,7 +51,7 @@ func exitOnto(s route.Step) string {
 	return " sur " + name.text
 }
 
-// signKinds are the words with which signs name what is not a town, with their articles.
+// signKinds are the words with which signs name destinations other than towns, with their articles.
 var signKinds = map[string]string{
 	"aéroport": "l'aéroport", "gare": "la gare", "hôpital": "l'hôpital", "centre": "le centre", "centre-ville": "le centre-ville",
 	"centre ville": "le centre-ville", "centre commercial": "le centre commercial", "centre hospitalier": "le centre hospitalier",
@@ -59,7 +59,7 @@ var signKinds = map[string]string{
 	"campus": "le campus", "péage": "le péage",
 }
 
-// frenchPlaces are the places of a sign, with the articles that they want. Towns want none.
+// frenchPlaces are the places of a sign, with their articles. Towns have no article.
 func frenchPlaces(places string) string {
 	list := strings.Split(places, ", ")
 	for i, place := range list {
@@ -83,7 +83,7 @@ func frenchPlace(place string) string {
 	return place
 }
 
-// frenchTowards is " vers Lyon, Grenoble", or " vers l'A 6, direction Lyon" where the signs show a number too.
+// frenchTowards is " vers Lyon, Grenoble", or " vers l'A 6, direction Lyon" if the signs show a number too.
 func frenchTowards(destinations string) string {
 	ref, places := splitDestinations(destinations)
 	switch {
@@ -99,7 +99,7 @@ func frenchTowards(destinations string) string {
 	return " vers " + newFrenchRef(ref).text + ", direction " + places
 }
 
-// frenchArrival tells the end of a leg: a stop on the way, or the destination.
+// frenchArrival names the end of a leg: a stop on the way, or the destination.
 func frenchArrival(m route.Maneuver) string {
 	if m.Stop > 0 {
 		return fmt.Sprintf("Vous êtes arrivé à l'étape %d", m.Stop) + bySide(m.Modifier, ", sur la gauche", ", sur la droite")
@@ -149,8 +149,8 @@ var frenchDirections = map[route.Modifier]string{
 	route.SharpLeft: " franchement à gauche", route.SharpRight: " franchement à droite",
 }
 
-// frenchTurn takes a way at a plain turn ("Prenez à gauche la rue Foch"), and turns onto it where the turn is slight or sharp, or
-// where nobody would say that he takes it ("Tournez à gauche sur la place Foch").
+// frenchTurn takes a way at a plain turn ("Prenez à gauche la rue Foch"), and turns onto it if the turn is slight or sharp, or if
+// French does not "take" such a way ("Tournez à gauche sur la place Foch").
 func frenchTurn(s route.Step) string {
 	m := s.Maneuver.Modifier
 	name, ok := roadOf(s)
@@ -200,7 +200,7 @@ func frenchFork(s route.Step) string {
 	return "À la bifurcation, prenez" + way + on(s)
 }
 
-// frenchRamp tells where a ramp leads: by its signs, its own name, or the road that it belongs to.
+// frenchRamp says where a ramp leads: by its signs, its own name, or the road that it belongs to.
 func frenchRamp(s route.Step) string {
 	way := frenchWay(s.Maneuver.Modifier)
 	name, ok := roadOf(s)
@@ -215,7 +215,7 @@ func frenchRamp(s route.Step) string {
 	return "Prenez la bretelle" + way
 }
 
-// frenchExit tells the side of an exit only where it is on the left, or where nothing else is known of it.
+// frenchExit names the side of an exit only if it is on the left, or if nothing more is known about it.
 func frenchExit(s route.Step) string {
 	if s.Maneuver.Sign == "" && s.Destinations == "" {
 		return "Prenez la sortie" + frenchWay(s.Maneuver.Modifier)
@@ -223,7 +223,7 @@ func frenchExit(s route.Step) string {
 	return "Prenez" + bySide(s.Maneuver.Modifier, " à gauche", "") + " la sortie" + spaced(s.Maneuver.Sign) + frenchTowards(s.Destinations)
 }
 
-// frenchMerge joins the traffic of a road. The number of the road is not told twice where the signs repeat it.
+// frenchMerge joins the traffic of a road. The number of the road is not repeated if the signs show it too.
 func frenchMerge(s route.Step) string {
 	if _, ok := roadOf(s); !ok {
 		return "Insérez-vous dans la circulation" + frenchTowards(s.Destinations)

@@ -1,12 +1,11 @@
-// Package guidance tells somebody who follows a path what to do: it makes the steps of a leg, and the sentence of each step in
-// French and in English. Its one constraint: it looks at the path and at the roads that meet it, never at a map or a graph, so
-// that the steps of any router can be told.
+// Package guidance makes turn-by-turn instructions: the steps of a leg, and the sentence of each step in French and in English. It
+// looks only at the path and at the roads that meet it, never at a map or a graph, so that it can describe the steps of any router.
 //
 //	path ──► []Stretch ── Steps ──► []route.Step ── Text ──► "Prenez à gauche la rue de la République"
 //
-// Steps works in three passes. find looks at each junction of the path and finds a manoeuvre there, or none where the way on is
-// obvious. merge joins manoeuvres that follow at once, such as the two halves of a turn at a road with separate carriageways.
-// build cuts the path at those that are left. Traffic keeps right, unless a stretch says that it keeps left.
+// Steps works in three passes. find looks at each junction of the path and finds a manoeuvre there, unless the way is obvious.
+// merge joins manoeuvres that follow closely, such as the two halves of a turn at a road with separate carriageways. build cuts the
+// path at the manoeuvres that are left. Traffic keeps right, unless a stretch says that it keeps left.
 package guidance
 
 import (
@@ -15,7 +14,7 @@ import (
 	"lieudit/schemas/geo"
 )
 
-// Road is what guidance needs to know of a road.
+// Road is what guidance needs to know about a road.
 type Road struct {
 	Name, Ref            string
 	Destinations         string // what signs show, such as "A 6: Lyon, Grenoble"
@@ -34,7 +33,7 @@ func (r *Road) isMinor() bool { return r.Class >= profile.Service && !r.isFerry(
 
 func (r *Road) isStairs() bool { return r.Class == profile.Steps }
 
-// pathKinds are the classes of roads that are called by what they are where they have no name.
+// pathKinds are the classes of roads that are called by their kind if they have no name.
 var pathKinds = map[profile.Class]route.PathKind{
 	profile.Track: route.Track, profile.Path: route.Track, profile.Cycleway: route.CyclePath,
 	profile.Footway: route.Walkway, profile.Pedestrian: route.Walkway, profile.Steps: route.Stairs,
@@ -46,7 +45,7 @@ func (r *Road) hasLabel() bool { return r.Name != "" || r.Ref != "" }
 type Branch struct {
 	Road
 	Bearing  float64 // in degrees clockwise from north, as Bearing measures it away from the junction
-	CanEnter bool    // the mode may leave the junction by it, coming from where the path comes
+	CanEnter bool    // the mode may leave the junction by it, coming along the path
 }
 
 // Stretch is a piece of a path between two junctions, or between a junction and an end of the path. Points has one position at least,
@@ -57,7 +56,7 @@ type Stretch struct {
 	Distance, Duration float64
 	Branches           []Branch
 	IsMiniRoundabout   bool // the junction where it begins is a mini roundabout
-	KeepsLeft          bool // traffic keeps left there; it need be told only where the stretch or the one before is a roundabout, or this
+	KeepsLeft          bool // traffic keeps left there; needed only if the stretch or the previous one is a roundabout, or this
 }
 
 // Steps makes the steps of a leg: Depart first, Arrive last. The side of the destination is not known here: see Side. It returns nil
@@ -84,15 +83,15 @@ func newPath(mode route.Mode, stretches []Stretch) *path {
 		p.out[i] = Bearing(stretches[i].Points)
 		p.in[i] = endBearing(stretches[i].Points)
 	}
-	p.mendBearings()
+	p.fixBearings()
 	return p
 }
 
 // tooShort is the length in metres below which a stretch has no bearing of its own: a bound may lie next to a junction.
 const tooShort = 1
 
-// mendBearings gives stretches that are too short the bearing of the one before, or else of the one behind.
-func (p *path) mendBearings() {
+// fixBearings gives stretches that are too short the bearing of the previous stretch, otherwise that of the next.
+func (p *path) fixBearings() {
 	for i := 1; i < len(p.stretches); i++ {
 		if p.stretches[i].Distance < tooShort {
 			p.out[i], p.in[i] = p.in[i-1], p.in[i-1]
@@ -146,7 +145,7 @@ func (p *path) build(events []event) []route.Step {
 	return append(steps, p.arrival())
 }
 
-// roadBefore is the last road with a name or a number from a stretch on up to another, or the very last where none has.
+// roadBefore is the last road with a name or a number from a stretch on up to another, or the last of all if no road has either.
 func (p *path) roadBefore(first, end int) *Road {
 	for i := end - 1; i >= first; i-- {
 		if p.stretches[i].hasLabel() {
@@ -177,7 +176,7 @@ func (p *path) step(e event, end int) route.Step {
 	return s
 }
 
-// addSigns adds what signs show along a ramp: they may stand behind its beginning.
+// addSigns adds the text of the signs along a ramp: they may stand beyond its beginning.
 func (p *path) addSigns(s *route.Step, e event, end int) {
 	if e.kind != route.OnRamp && e.kind != route.OffRamp && e.kind != route.Fork {
 		return
@@ -192,10 +191,10 @@ func (p *path) addSigns(s *route.Step, e event, end int) {
 	}
 }
 
-// nameReach is how far behind a junction a road may get its name, in metres: the middle of a junction often has none.
+// nameReach is how far beyond a junction a road may get its name, in metres: the middle of a junction often has no name.
 const nameReach = 60
 
-// labelled returns the first stretch from road on that has a name or a number, or road where none near has.
+// labelled returns the first stretch from road on that has a name or a number, or road if no stretch near it does.
 func (p *path) labelled(road, end int) int {
 	gone := 0.0
 	for i := road; i < end && gone < nameReach; i++ {
@@ -223,8 +222,8 @@ func (p *path) arrival() route.Step {
 	}
 }
 
-// joinLines is the line along stretches, without repeating the position that two of them share. Those whose points lie in one piece
-// of memory, each from the last one of the stretch before, are joined without a copy.
+// joinLines is the line along stretches, without repeating the position that two of them share. Stretches whose points are
+// consecutive in memory, each beginning at the last point of the previous one, are joined without a copy.
 func joinLines(stretches []Stretch) []geo.Point {
 	if len(stretches) == 0 {
 		return nil

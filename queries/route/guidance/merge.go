@@ -18,11 +18,11 @@ const (
 	briefLength        = 100
 )
 
-// merger makes one manoeuvre of those that a driver sees as one.
+// merger joins the manoeuvres that a driver sees as one.
 type merger struct{ *path }
 
-// merge joins manoeuvres that follow at once, and drops those that lead to nothing. A map draws each carriageway and each corner of
-// a junction; a driver sees one junction. Joined manoeuvres are tried again with the one before, so that three can become one.
+// merge joins manoeuvres that follow closely, and drops those that cancel out. A map draws each carriageway and each corner of a
+// junction; a driver sees one junction. Joined manoeuvres are tried again with the one before, so that three can become one.
 func (m merger) merge(events []event) []event {
 	merged := events[:1]
 	for _, next := range events[1:] {
@@ -59,7 +59,7 @@ func (m merger) newPair(first, second event) pair {
 	}
 }
 
-// join makes one manoeuvre of two, or none. It returns false where both stay.
+// join turns two manoeuvres into one, or into nothing. It returns false if both stay.
 func (m merger) join(first, second event) ([]event, bool) {
 	if m.isApproach(first, second) || m.isWeaving(first, second) {
 		return []event{second}, true
@@ -127,8 +127,8 @@ func canJoin(e event) bool {
 	return !e.isStairs && (e.kind == route.Turn || e.kind == route.Continue || e.kind == route.Fork)
 }
 
-// isCrossing reports whether the road between two manoeuvres only crosses a street, or leads to where one crosses it: some metres without
-// a name, on foot or by bike. Who crosses looks at where the way continues behind.
+// isCrossing reports whether the road between two manoeuvres only crosses a street, or leads to where one crosses it: some metres
+// without a name, on foot or by bike. For crossings, use the direction beyond.
 func (m merger) isCrossing(first, second event) bool {
 	if m.mode == route.Car || m.distance(first.road, second.at) >= crossingLength {
 		return false
@@ -165,8 +165,8 @@ func (m merger) joined(first, second event, kind route.ManeuverType, modifier ro
 	return []event{{at: first.at, road: second.road, kind: kind, modifier: modifier, before: first.before, after: second.after}}
 }
 
-// dropBrief drops changes of the name that last a moment, when the path leaves the road before anybody has read its sign, and
-// those that lead back to the name before.
+// dropBrief drops changes of the name that last only a moment, when the path leaves the road before anybody has read its sign, and
+// those that return to the previous name.
 func (m merger) dropBrief(events []event) []event {
 	kept := events[:1]
 	for k := 1; k < len(events); k++ {

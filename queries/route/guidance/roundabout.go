@@ -12,7 +12,7 @@ func (p *path) roundabout(at int) event {
 	passed := 0
 	if at > 0 {
 		e.before = p.in[at-1]
-		passed = p.exitsBefore(at) // at the very junction where the roundabout is entered
+		passed = p.exitsBefore(at) // at the junction where the roundabout is entered
 	}
 	for i := at + 1; i < len(p.stretches); i++ {
 		if p.isRoundabout(i) {
@@ -29,7 +29,7 @@ func (p *path) roundabout(at int) event {
 	return e
 }
 
-// exitsAt counts the exits that are passed where a stretch of a roundabout begins.
+// exitsAt counts the exits passed at the beginning of a stretch of a roundabout.
 func (p *path) exitsAt(i int) int {
 	n := 0
 	for _, b := range p.stretches[i].Branches {
@@ -40,8 +40,8 @@ func (p *path) exitsAt(i int) int {
 	return n
 }
 
-// exitsBefore counts the exits at a junction that lie before the way taken: farther to the right, or to the left where traffic keeps
-// left and goes round the other way.
+// exitsBefore counts the exits at a junction that lie before the way taken: farther to the right, or to the left if traffic keeps
+// left and circulates the other way.
 func (p *path) exitsBefore(i int) int {
 	n := 0
 	taken, side := turnAngle(p.in[i-1], p.out[i]), sideFactor(p.stretches[i].KeepsLeft)
@@ -58,8 +58,8 @@ func (p *path) isExit(i int, b Branch) bool {
 	return b.CanEnter && !b.IsRoundabout && (!b.isMinor() || p.stretches[i-1].isMinor())
 }
 
-// sideFactor turns an angle into one that is greater the sooner traffic comes to it on its way round: that which keeps right comes to
-// the exits on the right first.
+// sideFactor turns an angle into one that is greater the sooner traffic reaches it on its way round: traffic that keeps right
+// reaches the exits on the right first.
 func sideFactor(keepsLeft bool) float64 {
 	if keepsLeft {
 		return -1
@@ -81,8 +81,8 @@ func (j *junction) exitsUpTo(keepsLeft bool) int {
 // slipLength is the greatest length of a link that belongs to a junction, in metres.
 const slipLength = 150
 
-// slipRoad finds a link that takes a turn out of a junction: it is told as the turn from the road before to the road behind. A ramp
-// of a motorway is none.
+// slipRoad finds a link that takes a turn out of a junction: it is described as the turn from the road before it to the road after
+// it. A ramp of a motorway does not count.
 func (p *path) slipRoad(i int) (event, bool) {
 	s := &p.stretches[i]
 	if p.mode == route.Foot || !s.IsLink || p.stretches[i-1].IsLink || p.stretches[i-1].IsRoundabout || p.stretches[i-1].isFast() {

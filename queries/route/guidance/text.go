@@ -16,7 +16,7 @@ const (
 	English Language = "en"
 )
 
-// Text is the sentence that tells a step, without a full stop. An unknown language is French.
+// Text is the sentence for a step, without a full stop. An unknown language is French.
 func Text(l Language, s route.Step) string {
 	if l == English {
 		return englishText(s)
@@ -27,7 +27,7 @@ func Text(l Language, s route.Step) string {
 // compassIndex is the number of the point of the compass, of eight, that a bearing is nearest to.
 func compassIndex(bearing float64) int { return int(math.Round(math.Mod(bearing+360, 360)/45)) % 8 }
 
-// heading is the bearing in which a step begins. Routers that do not tell it give the geometry of the step.
+// heading is the bearing in which a step begins. Routers that do not report it give the geometry of the step.
 func heading(s route.Step) float64 {
 	if s.Maneuver.BearingAfter == 0 && len(s.Geometry) > 1 {
 		return Bearing(s.Geometry)
@@ -35,8 +35,8 @@ func heading(s route.Step) float64 {
 	return s.Maneuver.BearingAfter
 }
 
-// splitDestinations parts "A 6: Lyon, Grenoble" into the number of the road and the places. A sign without places shows numbers
-// alone; of several numbers the first counts.
+// splitDestinations parts "A 6: Lyon, Grenoble" into the number of the road and the places. A sign without places shows only
+// numbers; the first of several counts.
 func splitDestinations(destinations string) (ref, places string) {
 	ref, places, hasBoth := strings.Cut(destinations, ": ")
 	if !hasBoth {
@@ -49,7 +49,7 @@ func splitDestinations(destinations string) (ref, places string) {
 	return strings.TrimSpace(ref), strings.TrimSpace(places)
 }
 
-// withoutRef leaves the number of a road out of what signs show where the sentence has told it already.
+// withoutRef removes the number of a road from the text of signs if the sentence has named it already.
 func withoutRef(destinations, ref string) string {
 	if sign, places := splitDestinations(destinations); sign != "" && spaceRef(sign) == spaceRef(ref) {
 		return places

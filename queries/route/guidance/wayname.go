@@ -2,7 +2,7 @@ package guidance
 
 import "strings"
 
-// place says how a kind of way is spoken of.
+// place is how French speaks of being on a kind of way.
 type place uint8
 
 const (
@@ -22,7 +22,7 @@ type wayKind struct {
 	place   place
 }
 
-// wayKinds are the kinds of ways by the words with which a name begins, in small letters. Of two that fit the longer counts.
+// wayKinds are the kinds of ways by the words with which a name begins, in small letters. The longer of two matches wins.
 var wayKinds = map[string]wayKind{
 	"accès":                {"l'", onRoad},
 	"aire":                 {"l'", onSquare},
@@ -160,7 +160,7 @@ var adjectives = map[string]struct {
 	"vieux":    {"le ", false},
 }
 
-// articles are the words for which a name that begins with one needs none: La Canebière.
+// articles are the words that a name may begin with, so that it needs no other article: La Canebière.
 var articles = []string{"le ", "la ", "les ", "l'", "l’"}
 
 // mostKindWords is how many words a kind of way has at most, with an adjective.
@@ -176,7 +176,7 @@ type frenchName struct {
 
 func (n frenchName) isWay() bool { return n.hasKind && n.place.isWay() }
 
-// newFrenchName puts the article before a name and writes its kind in small letters. A name of no known kind stands as it is.
+// newFrenchName puts the article before a name and writes its kind in small letters. A name of an unknown kind is left unchanged.
 func newFrenchName(name string) frenchName {
 	words := strings.Fields(name)
 	for n := min(mostKindWords, len(words)); n > 0; n-- {

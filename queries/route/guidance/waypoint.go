@@ -8,8 +8,8 @@ import (
 	"lieudit/schemas/geo"
 )
 
-// MarkTurnsBack gives the departure of a leg the direction Backwards where it goes back on the road by which the leg before came to the
-// waypoint. Legs do not know each other, so who joins them calls it. It looks at the geometry of the steps alone.
+// MarkTurnsBack gives the departure of a leg the direction Backwards where it goes back on the road by which the leg before came to
+// the waypoint. Legs do not know each other, so the caller that joins them calls it. It looks only at the geometry of the steps.
 func MarkTurnsBack(legs []route.Leg) {
 	for i := 1; i < len(legs); i++ {
 		before, next := lastLine(legs[i-1].Steps), firstLine(legs[i].Steps)
@@ -41,7 +41,7 @@ func firstLine(steps []route.Step) []geo.Point {
 	return steps[0].Geometry
 }
 
-// hasLength reports whether not all points of a line are one.
+// hasLength reports whether the points of a line are not all the same.
 func hasLength(line []geo.Point) bool {
 	return slices.ContainsFunc(line, func(p geo.Point) bool { return p != line[0] })
 }
