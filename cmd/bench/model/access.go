@@ -7,10 +7,10 @@ import (
 	"time"
 )
 
-// grace is how old what an answer rests on may be: a key that is revoked or issued, a plan that changes (DECISIONS 1.3).
+// grace is how old the state behind an answer may be: a key that is revoked or issued, a plan that changes (DECISIONS 1.3).
 const grace = time.Second
 
-// gate is how far a request may come.
+// gate is the check that stops a request, or passes.
 type gate string
 
 const (
@@ -22,11 +22,11 @@ const (
 	passes       gate = "passes"
 )
 
-// checkKey checks how far a request with an API key came, and reports whether it surely had no effect.
+// checkKey checks which gate stopped a request with an API key, and reports whether the request surely had no effect.
 func (m *Model) checkKey(c *Call, a Answer) (isRefused bool) {
 	got := passes
 	switch {
-	case a.Status >= 500: // a 503 too: the ring of keys may have become too old while the work was done
+	case a.Status >= 500: // a 503 too: the key ring may have become too old during the work
 		return false
 	case a.Status == 401:
 		got = unauthorized
@@ -62,7 +62,7 @@ func ruleOf(got gate, may []gate) Rule {
 	return KnownStatus
 }
 
-// gates are how far a request may come, by what was possible from a second before its begin until now.
+// gates returns the gates that may stop a request, given every state that was possible from a second before it began until now.
 func (m *Model) gates(c *Call) (may []gate, isSure bool) {
 	o := m.customer(c.Account).account
 	for _, a := range o.during(c.began.Add(-grace)) {
@@ -77,8 +77,8 @@ func (m *Model) gates(c *Call) (may []gate, isSure bool) {
 	return may, !o.isUntold
 }
 
-// gateOf is how far a request comes with the account in one state, in the order of DECISIONS 1. A sub-client has its agency's plan and
-// its keys end with it.
+// gateOf returns the gates that may stop a request with the account in one state, in the order of DECISIONS 1. A sub-client has its agency's
+// plan, and its keys end with the agency.
 func (m *Model) gateOf(c *Call, a account) (may []gate) {
 	k, ok := a.keys[c.Key]
 	if !ok || k.isRevoked || !a.wasOpened || a.isClosed {
@@ -107,7 +107,7 @@ func (m *Model) gateOf(c *Call, a account) (may []gate) {
 	return may
 }
 
-// limitsOf are the limits that a command on places may be held to.
+// limitsOf returns the limits that a command on sites may be held to.
 func (m *Model) limitsOf(c *Call) (all []limits) {
 	for _, a := range m.customer(c.Account).account.during(c.began.Add(-grace)) {
 		for _, wall := range c.walls {
@@ -129,14 +129,14 @@ func (m *Model) limitsOf(c *Call) (all []limits) {
 // areaToken is a token of the customer area.
 type areaToken struct {
 	role, account, text string
-	issued              time.Time // when it was told
+	issued              time.Time // when the client learned it
 	revoking, revoked   time.Time // when its revocation began, and when it was acknowledged
 }
 
 // Operator is the label of the first operator's token.
 const Operator = "operator"
 
-// roles is DECISIONS 7: who may use an operation next to operators. What is not here is the operators' alone.
+// roles is DECISIONS 7: the roles that may use an operation, besides operators. Operations missing here are for operators alone.
 var roles = map[string][]string{
 	"GET /accounts":                         {"agency", "billing"},
 	"POST /accounts":                        {"agency"},
@@ -156,7 +156,7 @@ var roles = map[string][]string{
 	"GET /accounts/{id}/state":              {"agency", "customer", "auditor"},
 }
 
-// checkToken checks what a request with a token got, and reports whether it surely had no effect.
+// checkToken checks the answer to a request with a token, and reports whether the request surely had no effect.
 func (m *Model) checkToken(c *Call, a Answer) (isRefused bool) {
 	if a.Status >= 500 {
 		return false
@@ -164,7 +164,7 @@ func (m *Model) checkToken(c *Call, a Answer) (isRefused bool) {
 	t := m.tokens[c.Token]
 	isRevoking, isRevoked := !t.revoking.IsZero(), !t.revoked.IsZero() && c.began.After(t.revoked.Add(grace))
 	isNew := c.began.Before(t.issued.Add(grace))
-	if m.mayBeClosed(c, t.account) { // what becomes of the tokens of a closed account is not said
+	if m.mayBeClosed(c, t.account) { // the specification leaves open what happens to the tokens of a closed account
 		isRevoking = true
 	}
 	switch {
@@ -187,7 +187,7 @@ func (m *Model) checkToken(c *Call, a Answer) (isRefused bool) {
 	return !mayUse || !isOwn || a.Status == 404 && t.role == "agency" && m.mayBeForeign(c, t.account)
 }
 
-// mayBeForeign reports whether the account of a call may be none of an agency's sub-clients, by some clock: it is about to join it, or to leave.
+// mayBeForeign reports whether the account of a call may, by some clock, not be a sub-client of an agency: it is about to join or to leave.
 func (m *Model) mayBeForeign(c *Call, agency string) bool {
 	return c.Account != agency && slices.ContainsFunc(m.customer(c.Account).account.during(c.began.Add(-grace)), func(a account) bool {
 		return a.agency != agency || a.at(c.walls[0].Add(clocksApart)).agency != agency
@@ -206,10 +206,10 @@ func (m *Model) mayBeOf(c *Call, agency string) bool {
 	})
 }
 
-// marker is what the ids of all accounts look like, and only these.
+// marker matches the id of every account, and nothing else.
 var marker = regexp.MustCompile(`compte-[0-9]+`)
 
-// checkForeign checks that an answer to one account holds nothing of another but its agency or its sub-clients.
+// checkForeign checks that an answer to one account contains nothing of any other account, except its agency or its sub-clients.
 func (m *Model) checkForeign(c *Call, a Answer) {
 	if c.Account == "" {
 		return
@@ -223,7 +223,7 @@ func (m *Model) checkForeign(c *Call, a Answer) {
 	}
 }
 
-// relate notes that a command makes an agency and an account know each other: what it tells of the other stays in the history.
+// relate notes that a command makes an agency and an account know each other: each stays in the other's history.
 func (m *Model) relate(op Operation) {
 	agency := ""
 	switch command := op.OnAccount.(type) {

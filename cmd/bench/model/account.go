@@ -9,33 +9,33 @@ import (
 	"time"
 )
 
-// account is what operators and customers decide in the customer area: SPEC 2.1 to 2.3 and 3, DECISIONS 2, 3 and 7.
+// account is the state that operators and customers set in the customer area: SPEC 2.1 to 2.3 and 3, DECISIONS 2, 3 and 7.
 type account struct {
 	wasOpened, isClosed, isErased, isAgency bool
 
 	name         string
-	terms        Terms  // its own; the plan of a sub-client is its agency's for as long as it is one
+	terms        Terms  // its own; a sub-client has its agency's plan as long as it is one
 	anchor       string // first day of the first period
-	agency       string // whose sub-client it is, "" for none
-	next         Terms  // from nextAt on, where that is set
+	agency       string // its agency; "" if it is not a sub-client
+	next         Terms  // from nextAt on, if that is set
 	nextAt       time.Time
-	nextAgency   string // the agency from nextAgencyAt on, where that is set; "": it leaves then
+	nextAgency   string // the agency from nextAgencyAt on, if that is set; "": it leaves then
 	nextAgencyAt time.Time
-	agencys      contract       // of the agency that it is a sub-client of, or joins
-	before       membership     // the one that the clock of some instance has ended
+	agencys      contract       // of the agency that it belongs to, or joins
+	before       membership     // the one that has ended by the clock of some instance
 	keys         map[string]key // by label
 }
 
-// contract is what a sub-client has from its agency.
+// contract is the plan and the anchor that a sub-client has from its agency.
 type contract struct{ plan, anchor string }
 
-// membership is an agency, "" for none, until a time. It still counts for instances whose clocks are behind.
+// membership is an agency, or "", until a time. It still holds for instances whose clocks are behind.
 type membership struct {
 	agency string
 	until  time.Time
 }
 
-// plan is the plan in force.
+// plan returns the plan in force.
 func (a account) plan() string {
 	if a.agency != "" {
 		return a.agencys.plan
@@ -43,15 +43,15 @@ func (a account) plan() string {
 	return a.terms.Plan
 }
 
-// key is an API key. Label and origins are chosen by customers, so that they are there also where the answer was lost.
+// key is an API key. Customers choose its label and its origins, so they are known even if the answer was lost.
 type key struct {
 	kind      string
 	origins   string
 	isRevoked bool
-	changes   int // its issue is the first; 0: nobody knows how it came to be
+	changes   int // counting its issue; 0: its origin is unknown
 }
 
-// changed is a key with one more change, where their number is known.
+// changed returns the key with one more change, if their number is known.
 func (k key) changed() key {
 	if k.changes > 0 {
 		k.changes++
@@ -64,7 +64,7 @@ type AccountCommand interface {
 	apply(a account, wall time.Time) []outcome[account]
 }
 
-// OpenAccount is POST /accounts. Quota 0 is the plan's own; Agency "" is none.
+// OpenAccount is POST /accounts. Quota 0 means the plan's own; Agency "" means none.
 type OpenAccount struct {
 	ID, Name, Plan string
 	Quota          int64
@@ -76,7 +76,7 @@ type (
 	ChangePlan struct {
 		Plan     string
 		Quota    int64
-		ByAgency bool // that the account is a sub-client of
+		ByAgency bool // by the agency of a sub-client
 	}
 	CloseAccount struct{}
 	EraseAccount struct{}
@@ -111,7 +111,7 @@ func (a account) hash() uint64 {
 	return h
 }
 
-// at is the account when terms and membership that were settled before have begun.
+// at returns the account once the terms and the membership that were scheduled up to then have begun.
 func (a account) at(wall time.Time) account { return a.withTermsAt(wall).withMembershipAt(wall) }
 
 func (a account) withTermsAt(wall time.Time) account {
@@ -133,7 +133,7 @@ func (a account) answer(format string, args ...any) []outcome[account] {
 	return []outcome[account]{{a, fmt.Sprintf(format, args...)}}
 }
 
-// show is the account as an answer shows it, in short.
+// show returns the account in the short form of an answer.
 func (a account) show(status int) []outcome[account] {
 	next := ""
 	if !a.nextAt.IsZero() {
@@ -167,7 +167,7 @@ func (c OpenAccount) apply(a account, wall time.Time) []outcome[account] {
 	return a.show(201)
 }
 
-// refuse is the beginning of each command on an account that must be there; nil where nothing is refused.
+// refuse begins each command on an account that must exist. It returns nil if nothing is refused.
 func (a account) refuse(isClosedToo bool) []outcome[account] {
 	switch {
 	case !a.wasOpened:
@@ -178,17 +178,17 @@ func (a account) refuse(isClosedToo bool) []outcome[account] {
 	return nil
 }
 
-// decide is refuse for commands on terms and membership. What has begun by the clock of one instance stays to come for others whose
-// clocks are behind, so that other commands leave it as it is.
+// decide is refuse for commands on terms and membership. A change that has begun by the clock of one instance is still to come for instances
+// whose clocks are behind, so other commands leave it unchanged.
 func (a account) decide(wall time.Time) (account, []outcome[account]) {
 	return a.at(wall), a.refuse(false)
 }
 
-// clocksApart is how far the wall clocks of instances, and of the log, are apart at most: each may be off twice at the same time.
+// clocksApart is the greatest difference between the wall clocks of instances and of the log: each may be off twice at the same time.
 const clocksApart = 40 * time.Minute
 
-// changedBy is what a command may be answered, and the account then. A refusal changes nothing: what has begun by the clock of the instance
-// that refused stays to come for others.
+// changedBy returns the possible answers to a command, each with the account after it. A refusal changes nothing: a change that has begun by
+// the clock of the refusing instance is still to come for others.
 func (a account) changedBy(decided []outcome[account], wall time.Time) []outcome[account] {
 	for i, o := range decided {
 		if !strings.HasPrefix(o.answer, "200") {
@@ -198,8 +198,8 @@ func (a account) changedBy(decided []outcome[account], wall time.Time) []outcome
 	return alsoSoon(decided, wall)
 }
 
-// alsoSoon adds to what a command may be answered what it shows where another clock is ahead: what was to begin soon has begun. Of terms
-// and membership one may have begun alone: what was decided by a clock that is behind holds at once.
+// alsoSoon adds the answers that a command may get if another clock is ahead: what was to begin soon has begun. Either the terms or the
+// membership may have begun alone, because a decision by a clock that is behind holds at once.
 func alsoSoon(all []outcome[account], wall time.Time) []outcome[account] {
 	later := wall.Add(clocksApart)
 	for _, o := range slices.Clone(all) {
@@ -220,7 +220,7 @@ func (a account) showAt(wall time.Time) []outcome[account] {
 	return []outcome[account]{{a, a.at(wall).show(200)[0].answer}}
 }
 
-// leastQuota is the least that customers give an agency.
+// leastQuota is the smallest quota that customers give an agency.
 const leastQuota = 20
 
 func (c ChangePlan) apply(a account, wall time.Time) []outcome[account] {
@@ -242,18 +242,18 @@ func (c ChangePlan) decide(a account, wall time.Time) []outcome[account] {
 	}
 	terms, inForce := Terms{c.Plan, c.Quota}, Terms{a.plan(), a.terms.Quota}
 	if c.ByAgency {
-		terms.Plan = a.terms.Plan // an agency's hand does not reach the plan that its sub-client goes back to
+		terms.Plan = a.terms.Plan // an agency cannot change the plan that its sub-client returns to
 	}
 	if c.Quota == 0 {
 		terms.Quota = plans[rank(c.Plan)].requests
 	}
 	var tooMuch []outcome[account]
-	if c.ByAgency && c.Quota > leastQuota { // the agency's own, which the sub-client's is within, is another account's
+	if c.ByAgency && c.Quota > leastQuota { // the limit is the agency's own quota, which belongs to another account
 		tooMuch = a.answer("422 ")
 	}
 	now := a
 	now.terms = terms
-	stays := now // what was settled for later stays, or goes: not said
+	stays := now // the specification leaves open whether scheduled terms survive
 	now.next, now.nextAt = Terms{}, time.Time{}
 	later := a
 	later.next, later.nextAt = terms, a.periodEnd(wall)
@@ -270,7 +270,7 @@ func (c ChangePlan) decide(a account, wall time.Time) []outcome[account] {
 	return append(slices.Concat(now.show(200), stays.show(200), tooMuch), soonShown)
 }
 
-// periodEnd is when the running period ends. A sub-client's period is its agency's (DECISIONS 2).
+// periodEnd returns the end of the running period. A sub-client's period is its agency's (DECISIONS 2).
 func (a account) periodEnd(wall time.Time) time.Time {
 	anchor := a.anchor
 	if a.agency != "" {
@@ -310,7 +310,7 @@ func (c BecomeAgency) apply(a account, wall time.Time) []outcome[account] {
 	return a.showAt(wall)
 }
 
-// apply joins at the next period. Whether the other is an agency is decided by its own state.
+// apply joins at the next period. The state of the other account decides whether it is an agency.
 func (c JoinAgency) apply(a account, wall time.Time) []outcome[account] {
 	return a.changedBy(c.decide(a, wall), wall)
 }
@@ -334,7 +334,7 @@ func (c JoinAgency) decide(a account, wall time.Time) []outcome[account] {
 	return append(unknown, a.show(200)...)
 }
 
-// apply leaves at the next period, with the own plan's number of requests. Agencies only ask for it.
+// apply leaves at the next period, with the quota of its own plan. Only agencies ask for it.
 func (c LeaveAgency) apply(a account, wall time.Time) []outcome[account] {
 	return a.changedBy(c.decide(a, wall), wall)
 }
@@ -350,11 +350,11 @@ func (c LeaveAgency) decide(a account, wall time.Time) []outcome[account] {
 	if a.agency == "" && a.nextAgency == "" {
 		return a.answer("409 pas_sous_client")
 	}
-	if a.agency == "" { // it had not begun
+	if a.agency == "" { // the membership had not begun
 		a.nextAgency, a.nextAgencyAt = "", time.Time{}
 		return a.show(200)
 	}
-	silent, isAgain := a, !a.nextAgencyAt.IsZero() // where nothing is left to be told
+	silent, isAgain := a, !a.nextAgencyAt.IsZero() // nothing is left to report
 	if !isAgain {
 		a.nextAgency, a.nextAgencyAt = "", a.periodEnd(wall)
 		silent = a
@@ -367,7 +367,7 @@ func (c LeaveAgency) decide(a account, wall time.Time) []outcome[account] {
 	return a.show(200)
 }
 
-// withKey is a copy with one key set.
+// withKey returns a copy with one key set.
 func (a account) withKey(label string, k key) account {
 	a.keys = maps.Clone(a.keys)
 	if a.keys == nil {
@@ -406,7 +406,7 @@ func (c RevokeKey) apply(a account, wall time.Time) []outcome[account] {
 		k = k.changed()
 		k.isRevoked = true
 	}
-	// A revocation does not wait for the vault, so its answer may leave the label out; that of an erased account is unreadable.
+	// A revocation does not wait for the vault, so its answer may omit the label. The label of an erased account is unreadable.
 	after := a.withKey(c.Label, k)
 	unlabelled := after.answer("200 %s %q [%s] revoked true", k.kind, "", k.origins)
 	if a.isErased {
@@ -420,7 +420,7 @@ func (c ChangeOrigins) apply(a account, wall time.Time) []outcome[account] {
 	if !ok {
 		return a.answer("404")
 	}
-	if a.isClosed || k.isRevoked { // which of the two is told first is not said
+	if a.isClosed || k.isRevoked { // either refusal may come first
 		return append(a.answer("409 compte_ferme"), a.answer("409 cle_revoquee")...)
 	}
 	if origins := strings.Join(c.Origins, " "); origins != k.origins {
@@ -451,7 +451,7 @@ type shownAccount struct {
 	} `json:"prochaine_agence"`
 }
 
-// summarizeAccount is an answer to a command on an account, in the short form that commands foresee.
+// summarizeAccount returns the short form, as commands foresee it, of an answer to a command on an account.
 func summarizeAccount(c AccountCommand, a Answer) string {
 	if a.Status >= 400 {
 		return summarizeRefusal(a)
@@ -497,11 +497,12 @@ func (k shownKey) text() string {
 	return fmt.Sprintf("%s %q [%s] revoked %v", k.Kind, k.Label, strings.Join(k.Origins, " "), !k.Revoked.IsZero())
 }
 
-// shown is the account as the customer area shows it at a quiet moment. agencies are what it would have from each agency that it knows.
+// shown returns the account as the customer area shows it at a quiet moment. agencies holds the contract that it would have with each agency
+// that it knows.
 func (a account) shown(s shownAccount, keys []shownKey, agencies map[string]contract, wall time.Time) account {
 	a = a.at(wall)
 	a.wasOpened, a.isClosed, a.isAgency = true, !s.Closed.IsZero(), s.IsAgency
-	a.isErased = s.Name == "" // every account was given a name
+	a.isErased = s.Name == "" // every account was opened with a name
 	a.name, a.terms.Quota, a.agency = s.Name, s.Quota, s.Agency
 	if s.Agency == "" {
 		a.terms.Plan, a.anchor = s.Plan, s.Anchor
@@ -528,8 +529,8 @@ func (a account) shown(s shownAccount, keys []shownKey, agencies map[string]cont
 	return a
 }
 
-// labelOf is the label of a key that is shown. Those of an erased account are not shown: it is then that of a key that looks the same and
-// is not among those found before, or none that any key has.
+// labelOf returns the label of a shown key. The labels of an erased account are not shown: labelOf then returns that of a key that looks the
+// same and was not found before, or a label that no key has.
 func (a account) labelOf(shown shownKey, found key, before map[string]key) string {
 	if !a.isErased {
 		return shown.Label
@@ -544,8 +545,8 @@ func (a account) labelOf(shown shownKey, found key, before map[string]key) strin
 	return shown.ID + " " + shown.Label
 }
 
-// withOwnPlans are the account with each plan of its own that it may have. That of a sub-client is not shown: the one that is known, or
-// its agency's, which an operator may have given it.
+// withOwnPlans returns the account with each plan of its own that it may have. A sub-client's own plan is not shown: it is the one that is
+// known, or its agency's, which an operator may have given it.
 func (a account) withOwnPlans() []account {
 	if a.agency == "" {
 		return []account{a}
@@ -555,7 +556,7 @@ func (a account) withOwnPlans() []account {
 	return []account{a, same}
 }
 
-// text is the whole of an account but what answers do not show.
+// text returns everything about an account except what answers do not show.
 func (a account) text(wall time.Time) string {
 	a = a.at(wall)
 	var keys []string

@@ -11,7 +11,7 @@ type problem struct {
 	Detail json.RawMessage `json:"detail"`
 }
 
-// codeOf is what tells refusals of one status apart: the code of the detail, or the detail where it is a text.
+// codeOf distinguishes refusals of one status: the code of the detail, or the detail itself if it is a text.
 func codeOf(a Answer) string {
 	p := problem{}
 	if json.Unmarshal(a.Body, &p) != nil {
@@ -28,7 +28,7 @@ func codeOf(a Answer) string {
 	return object.Code
 }
 
-// summarizeRefusal is a refusal in the short form that commands foresee: status, code, and the numbers that go with the code.
+// summarizeRefusal returns the short form of a refusal that commands foresee: status, code, and the numbers that go with the code.
 func summarizeRefusal(a Answer) string {
 	code := codeOf(a)
 	switch {
@@ -46,7 +46,7 @@ func summarizeRefusal(a Answer) string {
 	return fmt.Sprint(a.Status, " ", p.Detail.text(code))
 }
 
-// numbers are those of refusals, SPEC 7.3.
+// numbers are the numbers in a refusal, SPEC 7.3.
 type numbers struct {
 	Code         string `json:"code"`
 	ActiveSites  int    `json:"sites_actifs"`
@@ -116,7 +116,7 @@ type syncAnswer struct {
 	Refusal     json.RawMessage `json:"refus"`
 }
 
-// summarizePlaces is an answer to a command on places in the short form that commands foresee.
+// summarizePlaces returns the short form, as commands foresee it, of an answer to a command on sites.
 func summarizePlaces(c PlacesCommand, a Answer) string {
 	if a.Status >= 400 {
 		return summarizeRefusal(a)

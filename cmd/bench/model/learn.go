@@ -7,13 +7,13 @@ import (
 	"time"
 )
 
-// Secret is what a customer knows of a key.
+// Secret is a key as its customer knows it.
 type Secret struct {
 	Label, ID, Token, Kind string
 	IsActive               bool // as far as is known
 }
 
-// learnKey keeps the secret of a key that was issued.
+// learnKey keeps the secret of a newly issued key.
 func (m *Model) learnKey(c *Call, a Answer) {
 	issue, ok := c.OnAccount.(IssueKey)
 	if !ok || a.Status != 201 {
@@ -26,7 +26,7 @@ func (m *Model) learnKey(c *Call, a Answer) {
 	}
 }
 
-// checkSite checks that a site that an answer shows has its id, and is whole.
+// checkSite checks that a site in an answer has its id and is complete.
 func (m *Model) checkSite(c *Call, a Answer) {
 	s := shownSite{}
 	if a.Status/100 != 2 || json.Unmarshal(a.Body, &s) != nil || s.ExternalID == "" {
@@ -35,7 +35,7 @@ func (m *Model) checkSite(c *Call, a Answer) {
 	m.checkShown(c.Account, c.Act, c.Text, s)
 }
 
-// checkShown checks a site, wherever it is shown.
+// checkShown checks a site wherever it is shown.
 func (m *Model) checkShown(account string, act, where string, s shownSite) {
 	of, id := m.customer(account), siteID{s.Referential, s.ExternalID}
 	if known, ok := of.ids[id]; ok && known != s.ID {
@@ -51,17 +51,17 @@ func (m *Model) checkShown(account string, act, where string, s shownSite) {
 	m.checkPlace(act, where, s)
 }
 
-// Place is a position as customers write it into a site's properties, next to where it is or next to its address.
+// Place formats a position as customers write it into a site's properties, next to the site's own position or its address.
 func Place(lat, lon float64) string { return fmt.Sprintf("%.6f %.6f", lat, lon) }
 
-// placeTolerance is how far, in degrees, a position may be from what it was made of: some metres.
+// placeTolerance is how far, in degrees, a shown position may be from the written one: some metres.
 const placeTolerance = 5e-5
 
-// checkPlace checks where a site is shown. One without a position of its own is found by its address, or never.
+// checkPlace checks the position of a shown site. A site without a position of its own is always found by its address, or never.
 func (m *Model) checkPlace(act, where string, s shownSite) {
 	var lat, lon float64
 	if _, err := fmt.Sscanf(s.Properties["lieu"], "%f %f", &lat, &lon); err != nil {
-		return // a site of nobody here
+		return // not a site of these customers
 	}
 	isPlaced := s.Lat != nil && s.Lon != nil
 	isRight := isPlaced && math.Abs(*s.Lat-lat) < placeTolerance && math.Abs(*s.Lon-lon) < placeTolerance
@@ -76,7 +76,7 @@ func (m *Model) checkPlace(act, where string, s shownSite) {
 	}
 }
 
-// Secrets are the keys of an account whose secrets are known, the oldest first. Those that a restore took back are among them.
+// Secrets returns the keys of an account whose secrets are known, the oldest first, including those that a restore took back.
 func (m *Model) Secrets(account string) (all []Secret) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -88,14 +88,14 @@ func (m *Model) Secrets(account string) (all []Secret) {
 	return all
 }
 
-// IssuedToken says that a token of the customer area was issued, and RevokesToken that it is being revoked, or was.
+// IssuedToken records that a token of the customer area was issued.
 func (m *Model) IssuedToken(label, role, account, text string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.tokens[label] = &areaToken{role: role, account: account, text: text, issued: time.Now()}
 }
 
-// RevokesToken says that the revocation of a token begins, or is acknowledged.
+// RevokesToken records that the revocation of a token begins, or is acknowledged.
 func (m *Model) RevokesToken(label string, isAcknowledged bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -108,7 +108,7 @@ func (m *Model) RevokesToken(label string, isAcknowledged bool) {
 	}
 }
 
-// Token is the text of a token by its label, "" where there is none.
+// Token returns the text of the token with a label, "" if there is none.
 func (m *Model) Token(label string) string {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -1,6 +1,6 @@
-// Package model says what each answer of the service may be. It is written from SPEC.md and DECISIONS.md alone, never from the code that
-// it judges, and is to be read in one sitting. Rules is the table of what is checked. All benches that hold answers to what was
-// acknowledged before use it: the simulation, the chaos test, the upgrade test.
+// Package model decides which answers the service may give. It is written from SPEC.md and DECISIONS.md alone, never from the code that it
+// checks, and is short enough to read in one sitting. Rules lists what is checked. Every bench that compares answers with what was acknowledged
+// before uses it: the simulation, the chaos test, the upgrade test.
 //
 //	Operation ──> Model.Begin ──> Call … Model.End <── Answer
 //	                                       │
@@ -8,9 +8,9 @@
 //	     usage    does it count, does it   │ fit under the caps? 429                 places: referentials and sites
 //	     orders   does some order of the commands explain the answer? ──────────────> the two above, as sets of possible states
 //
-// Accounts and places are each a state that commands change one after the other, in the order that the log has and the model does not
-// know: package-internal orders keeps every state that is still possible. Usage is counts: what was surely counted, and what may have been.
-// At a quiet moment what is shown ends all doubts (Settle…), or is a violation.
+// Accounts and places are each a state that commands change one after another, in the order of the log, which the model does not know: the
+// internal type orders keeps every state that is still possible. Usage is counts: requests that were surely counted, and requests that may have
+// been. At a quiet moment the service shows its state, which resolves all doubts (Settle…) or is a violation.
 package model
 
 import (
@@ -23,7 +23,8 @@ import (
 	"time"
 )
 
-// Answer is what a client gets. Without a Status it got no whole answer: whether the request had an effect is unknown where IsSent.
+// Answer is what a client gets. If Status is 0 the client got no complete answer, and if IsSent too it is unknown whether the request had an
+// effect.
 type Answer struct {
 	Status int
 	Header http.Header
@@ -31,24 +32,24 @@ type Answer struct {
 	IsSent bool // the request reached an instance
 }
 
-// Operation is a request, as far as rules are about it.
+// Operation is a request, as far as the rules are concerned.
 type Operation struct {
-	Act      string // that makes it
+	Act      string // the act that makes it
 	Text     string // method and path
 	Instance int
-	Account  string // that it is about; "" for what is about none
+	Account  string // the account that it concerns; "" if none
 	Endpoint string // method and path with variables, as usage names it
 
 	// With an API key.
 	Key     string // its label
 	Service Service
-	Origin  string // that the request says, "" for none
-	Weight  int64  // requests that it counts for
+	Origin  string // the Origin header, "" for none
+	Weight  int64  // the number of requests that it counts as
 
-	Patience  time.Duration // how long its client waits for an answer; 0: as clients mostly do
-	SendsOnce bool          // its client does not send it again when it fails
+	Patience  time.Duration // how long its client waits for an answer; 0: the usual time
+	SendsOnce bool          // its client does not retry
 
-	// Question names what has one answer whenever it is asked; "": no such question.
+	// Question identifies a question that always has the same answer; "": not such a question.
 	Question string
 
 	// With a token of the customer area.
@@ -56,28 +57,28 @@ type Operation struct {
 
 	OnAccount AccountCommand // nil: not such a command
 	OnPlaces  PlacesCommand  // nil: not such a command
-	OnUsage   *BilledLine    // a correction of what was billed: its requests are added; nil: none
+	OnUsage   *BilledLine    // a correction that adds its requests to what was billed; nil: none
 }
 
 // Call is an operation under way.
 type Call struct {
 	Operation
 	began     time.Time
-	walls     []time.Time // of the instance: at its begin, before and after each jump, and at its end
+	walls     []time.Time // of the instance: at the beginning, before and after each jump, and at the end
 	onAccount *step[account]
 	onPlaces  *step[places]
 }
 
 // Model is safe for concurrent use.
 type Model struct {
-	// PeriodGrace is how long after its end a period is closed, by the clock of any instance. It is set before the first operation.
+	// PeriodGrace is how long after its end a period is closed, by the clock of any instance. Set it before the first operation.
 	PeriodGrace time.Duration
-	// SoleWriters says that every site is written by one client, one request at a time, which alone repeats a write that failed or
-	// whose instance died. So an answer shows the site as the client wrote it, and a write of unknown fate that is still on its way
-	// to the log conflicts with the next one that is acknowledged. It is set before the first operation.
+	// SoleWriters means that each site is written by a single client, one request at a time, and that this client alone repeats a write that
+	// failed or whose instance died. So an answer shows the site as the client wrote it, and a write of unknown fate that is still on its way
+	// to the log conflicts with the next acknowledged one. Set it before the first operation.
 	SoleWriters bool
-	// RefundsInOrder says that an instance refunds what it answered 5xx before it counts a later request of the account, as it does
-	// unless its usage log is silent for long. It is set before the first operation.
+	// RefundsInOrder means that an instance refunds the requests that it answered 5xx before it counts a later request of the account, as it
+	// does unless its usage log is unavailable for long. Set it before the first operation.
 	RefundsInOrder bool
 
 	mu       sync.Mutex
@@ -86,24 +87,24 @@ type Model struct {
 	book     book
 	billed   []BilledLine // at the last quiet moment
 	underWay map[*Call]bool
-	answers  map[string]string     // to questions
+	answers  map[string]string     // by question
 	isFound  map[shownAddress]bool // addresses of sites without a position of their own
-	walls    map[int]time.Time     // the latest that an instance's wall clock said
+	walls    map[int]time.Time     // the latest reading of each instance's wall clock
 	tell     func(rule Rule, format string, args ...any)
 }
 
-// customer is what the model keeps of one account.
+// customer is what the model knows of one account.
 type customer struct {
 	account *orders[account]
 	places  *orders[places]
 	ids     map[siteID]string // of sites, which never change
-	related map[string]bool   // accounts that it may know of: agencies it ever asked for, or sub-clients
+	related map[string]bool   // accounts that it may know of: agencies that it ever asked to join, or sub-clients
 
 	isUnreadable bool     // see Restore
 	secrets      []Secret // of keys, the oldest first
 }
 
-// New makes a model of a service that has no account yet. It tells each violation.
+// New returns a model of a service without accounts. It reports each violation to tell.
 func New(tell func(rule Rule, format string, args ...any)) *Model {
 	m := &Model{accounts: map[string]*customer{}, tokens: map[string]*areaToken{}, underWay: map[*Call]bool{},
 		answers: map[string]string{}, isFound: map[shownAddress]bool{}, walls: map[int]time.Time{}, book: book{}, tell: tell}
@@ -111,12 +112,12 @@ func New(tell func(rule Rule, format string, args ...any)) *Model {
 	return m
 }
 
-// report tells a violation of an act; "" is a quiet moment.
+// report reports a violation by an act; "" is a quiet moment.
 func (m *Model) report(rule Rule, act, format string, args ...any) {
 	m.tell(rule, act+" "+format, args...)
 }
 
-// customer is an account's record. It is made where there is none.
+// customer returns the record of an account, which it creates if there is none.
 func (m *Model) customer(id string) *customer {
 	c := m.accounts[id]
 	if c == nil {
@@ -128,7 +129,7 @@ func (m *Model) customer(id string) *customer {
 	return c
 }
 
-// Begin says that a request is about to be sent. wall is its instance's wall clock.
+// Begin records that a request is about to be sent. wall is its instance's wall clock.
 func (m *Model) Begin(op Operation, wall time.Time) *Call {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -159,7 +160,7 @@ func (m *Model) Begin(op Operation, wall time.Time) *Call {
 	return c
 }
 
-// End says what a request was answered, and checks that.
+// End records the answer to a request, and checks it.
 func (m *Model) End(c *Call, a Answer, wall time.Time) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -204,7 +205,7 @@ func (m *Model) checkQuestion(c *Call, a Answer) {
 	}
 }
 
-// noteWall notes what the wall clock of a call's instance says.
+// noteWall notes the wall clock of a call's instance.
 func (m *Model) noteWall(c *Call, wall time.Time) {
 	c.walls = append(c.walls, wall)
 	m.noteLatest(c.Instance, wall)
@@ -216,8 +217,8 @@ func (m *Model) noteLatest(instance int, wall time.Time) {
 	}
 }
 
-// ClockJumps says that the wall clock of an instance says something, and then jumps, or has just jumped. A clock that jumps there and
-// back while a request waits is not seen at its begin, nor at its end.
+// ClockJumps records what the wall clock of an instance reads just before or just after a jump. Without it a clock that jumps there and back
+// during a request would be seen neither at its beginning nor at its end.
 func (m *Model) ClockJumps(instance int, wall time.Time) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -229,7 +230,7 @@ func (m *Model) ClockJumps(instance int, wall time.Time) {
 	}
 }
 
-// settleStep tells the orders of a thing what became of a command.
+// settleStep reports the outcome of a command to the orders that it changed.
 func settleStep[S state](m *Model, c *Call, o *orders[S], s *step[S], a Answer, isRefused bool, summarize func() string,
 	matches func(now S, due, answer string) (is, mayBeLater bool),
 ) {
@@ -252,7 +253,7 @@ func settleStep[S state](m *Model, c *Call, o *orders[S], s *step[S], a Answer, 
 	}
 }
 
-// short is an answer for people.
+// short returns an answer for people to read.
 func short(a Answer) string {
 	body := string(a.Body)
 	if len(body) > 300 {
@@ -261,13 +262,13 @@ func short(a Answer) string {
 	return fmt.Sprint(a.Status, " ", body)
 }
 
-// showsAccount reports whether an answer is the one that is due, or shows the account as other commands made it since.
+// showsAccount reports whether an answer is the due one, or shows the account as other commands have changed it since.
 func showsAccount(now account, due, answer string) (is, mayBeLater bool) {
 	isSuccess := strings.HasPrefix(due, "20") && strings.HasPrefix(answer, due[:4])
 	return due == answer || isSuccess && answer == due[:4]+strings.TrimPrefix(now.show(0)[0].answer, "0 "), isSuccess
 }
 
-// showsSite is the same for places. Of a site it is enough that its version is a later one.
+// showsSite is the same for places. A later version of the due site is right too.
 func (m *Model) showsSite(_ places, due, answer string) (is, mayBeLater bool) {
 	if m.SoleWriters {
 		return due == answer, false
@@ -282,7 +283,7 @@ func (m *Model) showsSite(_ places, due, answer string) (is, mayBeLater bool) {
 	return due == answer || isLater, false
 }
 
-// Snapshot is what a model knew at a quiet moment.
+// Snapshot is the knowledge of a model at a quiet moment.
 type Snapshot struct {
 	accounts map[string]*customer
 	tokens   map[string]*areaToken
@@ -290,15 +291,15 @@ type Snapshot struct {
 	billed   []BilledLine
 }
 
-// Snapshot copies what is known.
+// Snapshot copies what the model knows.
 func (m *Model) Snapshot() Snapshot {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return Snapshot{m.accounts, m.tokens, m.book, m.billed}.clone()
 }
 
-// Restore makes a snapshot the truth, as after the logs were restored. Secrets that were told since are still tried. Data that was
-// erased since stays unreadable: the log says no more why (DESIGN.md, "What operators must be able to rely on").
+// Restore makes a snapshot the truth, as after the logs were restored. Secrets that were learned since are still tried. Data that was erased
+// since stays unreadable, although the log no longer contains the reason (DESIGN.md, "What operators must be able to rely on").
 func (m *Model) Restore(s Snapshot) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -327,7 +328,7 @@ func (m *Model) HasErasedSince(s Snapshot) bool {
 	return false
 }
 
-// IsUnreadable reports whether an account's data was erased on a log that was restored to an older copy since.
+// IsUnreadable reports whether an account's data was erased, and its log then restored to an older copy.
 func (m *Model) IsUnreadable(id string) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()

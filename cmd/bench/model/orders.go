@@ -8,54 +8,54 @@ import (
 	"time"
 )
 
-// orders keeps the states that a thing may be in, given what was answered. Commands that overlap took effect in some order, each between
-// its begin and its answer; one whose fate is unknown takes effect at any time later, or never. An answer that no order explains is a
-// violation. It is the test of linearizability by Wing and Gong, kept small: a command is put in its place only when an answer asks for it.
+// orders keeps the states that a thing may be in, given the answers so far. Commands that overlap took effect in some order, each between its
+// beginning and its answer; a command of unknown fate takes effect at any later time, or never. An answer that no order explains is a
+// violation. This is the test of linearizability by Wing and Gong, kept small: a command is ordered only when an answer requires it.
 type orders[S state] struct {
 	possible []branch[S]
 	pending  []*step[S]  // commands under way, and those of unknown fate
 	seen     []moment[S] // nil unless keepsMoments
-	isUntold bool        // too many states to tell, or none: until the next quiet moment
+	isUntold bool        // too many states to follow, or no state, until the next quiet moment
 
 	keepsMoments bool
 
-	// lostConflict: a command whose fate is unknown takes effect before the next one that changes something and begins after
-	// its client gave up, or never.
+	// lostConflict means that a command of unknown fate takes effect before the next command that changes something and begins after its client
+	// gave up, or never.
 	lostConflict bool
 }
 
-// state is what orders keeps. It is never changed: a command makes another one.
+// state is a possible state of a thing. It is immutable: a command makes another one.
 type state interface{ hash() uint64 }
 
 // step is a command under way.
 type step[S state] struct {
-	apply  func(S) []outcome[S] // what it may come to in a state
-	isLost bool                 // nobody will learn its answer
+	apply  func(S) []outcome[S] // its possible outcomes in a state
+	isLost bool                 // its answer will never be known
 
-	command      any // what is asked for
+	command      any // the command itself
 	began, ended time.Time
 }
 
-// outcome is a state after a command, and the answer that the command gets then, in short.
+// outcome is a state after a command, with the short form of the answer that the command then gets.
 type outcome[S state] struct {
 	state  S
 	answer string
 }
 
-// branch is a possible state, with the answers of the commands that have taken effect in it and are still to be answered.
+// branch is a possible state, with the answers of the commands that have taken effect in it but are not answered yet.
 type branch[S state] struct {
 	state   S
 	done    map[*step[S]]string
-	changer *step[S] // the last command that changed the state; nil: none that is still to be answered
+	changer *step[S] // the last command that changed the state; nil: it was answered
 }
 
-// moment is since when states are possible.
+// moment is a set of states and the time since which they are possible.
 type moment[S state] struct {
 	since  time.Time
 	states []S
 }
 
-// maxBranches bounds the work on a thing of which much is unknown.
+// maxBranches bounds the work on a thing about which much is unknown.
 const maxBranches = 2000
 
 func newOrders[S state](first S, keepsMoments bool) *orders[S] {
@@ -64,7 +64,7 @@ func newOrders[S state](first S, keepsMoments bool) *orders[S] {
 	return o
 }
 
-// begin says that a command is under way.
+// begin records that a command is under way.
 func (o *orders[S]) begin(command any, apply func(S) []outcome[S]) *step[S] {
 	s := &step[S]{apply: apply, command: command, began: time.Now()}
 	o.pending = append(o.pending, s)
@@ -72,8 +72,8 @@ func (o *orders[S]) begin(command any, apply func(S) []outcome[S]) *step[S] {
 	return s
 }
 
-// answered says what a command was answered. Where no order explains that, it returns the answers that would have been right.
-// matches is given what was due, and the state when the answer was made: other commands may have changed it since.
+// answered records the answer to a command. If no order explains it, answered returns the answers that would have been right. matches gets the
+// due answer and the state at the time of the answer, which other commands may have changed since.
 func (o *orders[S]) answered(s *step[S], answer string, matches func(now S, due, answer string) (is, mayBeLater bool)) (right []string, isExplained bool) {
 	var kept []branch[S]
 	o.explore(func(b branch[S]) bool {
@@ -96,7 +96,7 @@ func (o *orders[S]) answered(s *step[S], answer string, matches func(now S, due,
 	return right, isExplained
 }
 
-// forgetLost takes away the commands that were lost before a time: from then on they have taken effect or never will.
+// forgetLost removes the commands that were lost before a time: they have taken effect by now or never will.
 func (o *orders[S]) forgetLost(before time.Time) {
 	isForgotten := func(s *step[S]) bool { return s.isLost && s.ended.Before(before) }
 	o.pending = slices.DeleteFunc(o.pending, isForgotten)
@@ -110,8 +110,8 @@ func (o *orders[S]) forgetLost(before time.Time) {
 	})
 }
 
-// lost says that nobody will learn what a command was answered. A request that was lost before and is sent again unchanged has
-// no other effect than the first, unless something came between them, and then the first conflicts.
+// lost records that the answer to a command will never be known. A request that was lost before and is sent again unchanged has no effect
+// beyond the first, unless a change came between them: then the first conflicts.
 func (o *orders[S]) lost(s *step[S]) {
 	s.isLost, s.ended = true, time.Now()
 	if o.lostConflict && slices.ContainsFunc(o.pending, func(l *step[S]) bool { return l != s && l.isLost && reflect.DeepEqual(l.command, s.command) }) {
@@ -119,7 +119,7 @@ func (o *orders[S]) lost(s *step[S]) {
 	}
 }
 
-// refused says that a command had no effect and never will.
+// refused records that a command had no effect and never will.
 func (o *orders[S]) refused(s *step[S]) bool {
 	var kept []branch[S]
 	for _, b := range o.possible {
@@ -130,7 +130,7 @@ func (o *orders[S]) refused(s *step[S]) bool {
 	return o.keep(s, kept)
 }
 
-// keep leaves the branches that explain what became of a command, and reports whether there are any.
+// keep keeps the branches that explain the outcome of a command, and reports whether there are any.
 func (o *orders[S]) keep(s *step[S], kept []branch[S]) bool {
 	o.pending = slices.DeleteFunc(o.pending, func(other *step[S]) bool { return other == s })
 	if o.isUntold {
@@ -144,8 +144,8 @@ func (o *orders[S]) keep(s *step[S], kept []branch[S]) bool {
 	return true
 }
 
-// settle ends a quiet moment: no command is under way any more, and only states that match what is shown remain. Where none does, it
-// returns false. Then, and where too much was unknown to tell, the state is one of those in which it would be shown so.
+// settle ends a quiet moment: no command is under way any more, and only states that match the shown one remain. If no state matches, it
+// returns false. Then, and if too much was unknown, the state becomes one of those that would be shown like this.
 func (o *orders[S]) settle(matches func(S) bool, wouldShow ...S) bool {
 	var kept []branch[S]
 	known := map[uint64]bool{}
@@ -168,7 +168,7 @@ func (o *orders[S]) settle(matches func(S) bool, wouldShow ...S) bool {
 	return isPossible
 }
 
-// narrow keeps the states, of those possible at a quiet moment, of which something is so. Where it is so of none, all stay, and it returns false.
+// narrow keeps the states, of those possible at a quiet moment, that have a property. If none has it, all stay and narrow returns false.
 func (o *orders[S]) narrow(isSo func(S) bool) bool {
 	kept := slices.DeleteFunc(slices.Clone(o.possible), func(b branch[S]) bool { return !isSo(b.state) })
 	if len(kept) == 0 {
@@ -179,12 +179,12 @@ func (o *orders[S]) narrow(isSo func(S) bool) bool {
 	return true
 }
 
-// isCertain reports whether one state alone is possible.
+// isCertain reports whether only one state is possible.
 func (o *orders[S]) isCertain() bool {
 	return !o.isUntold && len(o.pending) == 0 && len(o.possible) == 1
 }
 
-// explore visits each branch that commands under way can lead to, once. It continues from a branch where visit returns true.
+// explore visits each branch that commands under way can lead to, once. It continues from a branch if visit returns true.
 func (o *orders[S]) explore(visit func(branch[S]) bool) {
 	visited := map[uint64]bool{}
 	queue := slices.Clone(o.possible)
@@ -213,10 +213,10 @@ func (o *orders[S]) explore(visit func(branch[S]) bool) {
 	}
 }
 
-// seed is one for all, so that hashes can be compared.
+// seed is shared, so that hashes can be compared.
 var seed = maphash.MakeSeed()
 
-// hash tells branches apart: by their states, and what has taken effect with which answer.
+// hash distinguishes branches by their states, and by which commands have taken effect with which answer.
 func (o *orders[S]) hash(b branch[S]) uint64 {
 	h := b.state.hash()
 	for i, s := range o.pending {
@@ -231,7 +231,7 @@ func (o *orders[S]) hash(b branch[S]) uint64 {
 	return h
 }
 
-// hashOf is a hash of some values together.
+// hashOf returns the hash of two values together.
 func hashOf[A, B comparable](a A, b B) uint64 {
 	return maphash.Comparable(seed, struct {
 		a A
@@ -239,7 +239,7 @@ func hashOf[A, B comparable](a A, b B) uint64 {
 	}{a, b})
 }
 
-// note remembers what is possible now, for requests that rest on what was so a moment ago.
+// note remembers what is possible now, for requests that depend on the state a moment ago.
 func (o *orders[S]) note() {
 	if !o.keepsMoments || o.isUntold {
 		return
@@ -252,7 +252,7 @@ func (o *orders[S]) note() {
 	o.seen = append(o.seen, m)
 }
 
-// during is every state that was possible at some time since then.
+// during returns every state that was possible at some time since then.
 func (o *orders[S]) during(since time.Time) (states []S) {
 	for _, m := range slices.Backward(o.seen) {
 		states = append(states, m.states...)
@@ -263,7 +263,7 @@ func (o *orders[S]) during(since time.Time) (states []S) {
 	return states
 }
 
-// clone is a copy at a quiet moment.
+// clone returns a copy at a quiet moment.
 func (o *orders[S]) clone() *orders[S] {
 	c := *o
 	c.possible, c.seen = slices.Clone(o.possible), slices.Clone(o.seen)

@@ -6,21 +6,21 @@ import (
 	"maps"
 )
 
-// places is what an account keeps under /locations: SPEC 2.5, 2.6 and 3, DECISIONS 5.
+// places is the state that an account keeps under /locations: SPEC 2.5, 2.6 and 3, DECISIONS 5.
 type places struct {
 	referentials map[string]referential // by code
 	sites        map[siteID]site
 	repeats      map[string]repeat // by Idempotency-Key
-	sum          uint64            // of the hashes of all that
+	sum          uint64            // of the hashes of everything above
 }
 
 type referential struct {
 	name       string
 	isArchived bool
-	changes    int // its opening is the first; 0: nobody knows how it came to be
+	changes    int // counting its opening; 0: its origin is unknown
 }
 
-// changed is a referential with one more change, where their number is known.
+// changed returns the referential with one more change, if their number is known.
 func (r referential) changed() referential {
 	if r.changes > 0 {
 		r.changes++
@@ -30,26 +30,26 @@ func (r referential) changed() referential {
 
 type siteID struct{ code, externalID string }
 
-// site is a place. Its name stands for its whole content but the note: customers give every content a name of its own, and a patch of the
-// note alone leaves the rest.
+// site is a site of a customer. Its name stands for its whole content except the note: customers give every content a name of its own, and a
+// patch of the note alone leaves the rest.
 type site struct {
 	name, note string
 	isActive   bool
 	version    int
 }
 
-// isSameContent reports whether the content is that of another site.
+// isSameContent reports whether the content equals that of another site.
 func (s site) isSameContent(other site) bool { return s.name == other.name && s.note == other.note }
 
-// switched is the site one version later, active or not.
+// switched returns the site one version later, active or not.
 func (s site) switched(isActive bool) site {
 	s.isActive, s.version = isActive, s.version+1
 	return s
 }
 
-// repeat is what an Idempotency-Key was used for, and the answer.
+// repeat is the request that an Idempotency-Key was used for, and its answer.
 type repeat struct {
-	request uint64 // its hash
+	request uint64 // the request's hash
 	answer  string
 }
 
@@ -58,7 +58,7 @@ type limits struct{ capacity, referentials, publishableKeys int }
 
 func (l limits) ceiling() int { return l.capacity + l.capacity/10 }
 
-// PlacesCommand is a command on places. It says what it may come to.
+// PlacesCommand is a command on referentials or sites. It returns its possible outcomes.
 type PlacesCommand interface {
 	apply(p places, l limits) []outcome[places]
 }
@@ -70,7 +70,7 @@ type (
 	ArchiveReferential struct{ Code string }
 )
 
-// PutSite is PUT on a site, PatchSite PATCH of its whole content, and PatchNote PATCH of its note alone.
+// PutSite is PUT on a site, PatchSite a PATCH of its whole content, and PatchNote a PATCH of its note alone.
 type (
 	PutSite   struct{ Code, ExternalID, Name string }
 	PatchSite struct{ Code, ExternalID, Name string }
@@ -98,7 +98,7 @@ type Row struct{ ExternalID, Name string }
 
 func (p places) hash() uint64 { return p.sum }
 
-// withReferential, withSite and withRepeat are copies with one thing set.
+// withReferential, withSite and withRepeat return copies with one thing set.
 func (p places) withReferential(code string, r referential) places {
 	if old, ok := p.referentials[code]; ok {
 		p.sum ^= hashOf(code, old)
@@ -136,7 +136,7 @@ func (p places) withRepeat(key string, r repeat) places {
 	return p
 }
 
-// activeReferentials counts those that take up a place of the plan's.
+// activeReferentials counts the referentials that count against the plan.
 func (p places) activeReferentials() (n int) {
 	for _, r := range p.referentials {
 		if !r.isArchived {
@@ -146,7 +146,7 @@ func (p places) activeReferentials() (n int) {
 	return n
 }
 
-// activeSites counts the active sites of a referential, or of all where code is "".
+// activeSites counts the active sites of a referential, or of all if code is "".
 func (p places) activeSites(code string) (n int) {
 	for id, s := range p.sites {
 		if s.isActive && (code == "" || id.code == code) {
@@ -156,12 +156,12 @@ func (p places) activeSites(code string) (n int) {
 	return n
 }
 
-// answer is a state that a command leads to with what it is answered.
+// answer returns the state as the only outcome, with an answer.
 func (p places) answer(format string, args ...any) []outcome[places] {
 	return []outcome[places]{{p, fmt.Sprintf(format, args...)}}
 }
 
-// checkWritable refuses writes below a referential that is not there or archived. It returns nil where they may be.
+// checkWritable refuses writes to a missing or archived referential. It returns nil if they are allowed.
 func (p places) checkWritable(code string) []outcome[places] {
 	r, ok := p.referentials[code]
 	switch {
@@ -214,7 +214,7 @@ func (c ArchiveReferential) apply(p places, _ limits) []outcome[places] {
 	return p.withReferential(c.Code, r).withSites(changed).answer("200 %s archived %q", c.Code, r.name)
 }
 
-// set makes a site as it is said and answers with it. Where nothing changes, nothing is written.
+// set stores a site and answers with it. If nothing changes, nothing is written.
 func (p places) set(status int, id siteID, after site) []outcome[places] {
 	before, ok := p.sites[id]
 	after.version = before.version
@@ -225,7 +225,7 @@ func (p places) set(status int, id siteID, after site) []outcome[places] {
 	return p.answer("%d %s v%d %v %q", status, id.externalID, after.version, after.isActive, after.name)
 }
 
-// checkCapacity refuses a write that raises the number of active sites of the account over the ceiling.
+// checkCapacity refuses a write that raises the account's number of active sites above its limit.
 func (p places) checkCapacity(more int, l limits) []outcome[places] {
 	if n := p.activeSites(""); more > 0 && n+more > l.ceiling() {
 		return p.answer("409 capacite_sites_depassee %d %d %d", n, l.capacity, l.ceiling())
@@ -246,7 +246,7 @@ func (c PutSite) apply(p places, l limits) []outcome[places] {
 		return p.set(201, id, site{name: c.Name, isActive: true})
 	}
 	all := p.set(200, id, site{name: c.Name, isActive: before.isActive})
-	if !before.isActive { // whether a PUT reactivates is not said
+	if !before.isActive { // the specification leaves open whether a PUT reactivates
 		if refused := p.checkCapacity(1, l); refused != nil {
 			return append(all, refused...)
 		}
@@ -298,13 +298,13 @@ func (c SwitchSite) apply(p places, l limits) []outcome[places] {
 	return p.set(200, id, before)
 }
 
-// request is a hash of what of a sync must be the same when it is repeated.
+// request returns a hash of those parts of a sync that must be the same when it is repeated.
 func (c SyncSites) request() uint64 {
 	return maphash.String(seed, fmt.Sprint(c.Code, c.IsUpsert, c.ConfirmsReduction, c.IsDryRun, c.Rows))
 }
 
 func (c SyncSites) apply(p places, l limits) []outcome[places] {
-	if c.IsDryRun { // writes nothing, so that nothing of it is kept: the key is ignored
+	if c.IsDryRun { // a dry run keeps nothing, so the key is ignored
 		return c.applyOnce(p, l)
 	}
 	if before, isRepeat := p.repeats[c.IdempotencyKey]; isRepeat {
@@ -325,7 +325,7 @@ func (c SyncSites) apply(p places, l limits) []outcome[places] {
 	return all
 }
 
-// applyOnce is a sync without what was asked before. The order of its refusals is that of DECISIONS 5.
+// applyOnce applies a sync as if nothing had been asked before. The order of its refusals is that of DECISIONS 5.
 func (c SyncSites) applyOnce(p places, l limits) []outcome[places] {
 	r, ok := p.referentials[c.Code]
 	if !ok {
@@ -346,7 +346,7 @@ func (c SyncSites) applyOnce(p places, l limits) []outcome[places] {
 	switch {
 	case refusal != "" && !c.IsDryRun:
 		return p.answer("409 %s", refusal)
-	case r.isArchived: // what a dry run says of a referential without active sites next to its refusal is not said
+	case r.isArchived: // the specification leaves open what else a dry run answers for an archived referential without active sites
 		return p.answer("200 refus referentiel_archive")
 	case c.IsDryRun:
 		return append(p.answer("200 %s refus %s", n.text(false), refusal), p.answer("200 %s refus %s", n.text(true), refusal)...)
@@ -355,14 +355,15 @@ func (c SyncSites) applyOnce(p places, l limits) []outcome[places] {
 	return append(after1.answer("200 %s", n.text(false)), after1.answer("200 %s", n.text(true))...)
 }
 
-// syncCounts are what a sync answers.
+// syncCounts are the counts in the answer of a sync.
 type syncCounts struct {
 	created, updated, unchanged, reactivated, deactivated int
 	before, after, accountBefore                          int
-	updatedToo                                            int // of the reactivated ones those whose content changed
+	updatedToo                                            int // the reactivated sites whose content changed
 }
 
-// text is the counts in short. Whether a site that is reactivated with another content counts as updated too is not said.
+// text returns the counts in short. The specification leaves open whether a site that is reactivated with another content counts as updated
+// too.
 func (n syncCounts) text(countsTwice bool) string {
 	if countsTwice {
 		n.updated += n.updatedToo
@@ -371,7 +372,7 @@ func (n syncCounts) text(countsTwice bool) string {
 		n.before, n.after, n.accountBefore)
 }
 
-// compare counts what a sync changes, and says what it does.
+// compare counts the changes of a sync, and returns the changed sites.
 func (c SyncSites) compare(p places) (n syncCounts, changed map[siteID]site) {
 	n.before = p.activeSites(c.Code)
 	changed = map[siteID]site{}

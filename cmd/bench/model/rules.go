@@ -1,9 +1,9 @@
 package model
 
-// Rule is what must hold, in words.
+// Rule is a rule that must hold, in words.
 type Rule string
 
-// What is checked of each answer, and of what an instance logs.
+// These rules are checked on each answer, and on the log messages of an instance.
 const (
 	NoPanic           Rule = "no handler panics"
 	NoFailureAlone    Rule = "no answer is 5xx unless something fails, or did so a moment ago"
@@ -29,7 +29,7 @@ const (
 	WriterSeesIt      Rule = "who wrote a site finds it as it was written, or as others made it since"
 )
 
-// What is checked at quiet moments.
+// These rules are checked at quiet moments.
 const (
 	EveryAccountAnswers Rule = "at a quiet moment every account is answered by every instance"
 	InstancesAgree      Rule = "at a quiet moment all instances give the same answer"
@@ -54,7 +54,7 @@ const (
 	EndsInTime          Rule = "what runs ends when it is told to"
 )
 
-// Rules is the one list of what is checked.
+// Rules lists every rule that is checked.
 func Rules() []Rule {
 	return []Rule{
 		NoPanic, NoFailureAlone, KnownStatus, RevokedIsRefused, ActiveIsAccepted, PlanIsHeld, ScopeIsHeld, RoleIsHeld, NoForeignData,

@@ -7,14 +7,14 @@ import (
 	"time"
 )
 
-// Accounts are the ids of all accounts that anybody asked for.
+// Accounts returns the ids of all accounts that any request has named.
 func (m *Model) Accounts() []string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return slices.Sorted(maps.Keys(m.accounts))
 }
 
-// latest is a state that an account may be in now.
+// latest returns a state that an account may be in now.
 func (m *Model) latest(id string) account { return m.customer(id).account.possible[0].state }
 
 // IsOpen reports whether an account is open, as far as is known.
@@ -39,7 +39,7 @@ func (m *Model) IsKnown(id string) bool {
 	return m.latest(id).wasOpened
 }
 
-// IsAgency reports whether an account is an agency, and Anchor is the first day of its first period, as far as is known.
+// IsAgency reports whether an account is an agency, as far as is known.
 func (m *Model) IsAgency(id string) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -52,14 +52,14 @@ func (m *Model) Anchor(id string) string {
 	return m.latest(id).anchor
 }
 
-// Plan is the plan of an account, as far as is known.
+// Plan returns the plan of an account, as far as is known.
 func (m *Model) Plan(id string) string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.latest(id).plan()
 }
 
-// Agency is the agency that an account is a sub-client of, as far as is known, "" for none.
+// Agency returns the agency of a sub-client, as far as is known, "" for none.
 func (m *Model) Agency(id string) string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -74,7 +74,7 @@ func (m *Model) PaysWithOthers(id string) bool {
 	return a.isAgency || a.agency != "" || !a.nextAgencyAt.IsZero()
 }
 
-// FindToken is the label of a token of a role that is not being revoked, "" where there is none.
+// FindToken returns the label of a token of a role that is not being revoked, "" if there is none.
 func (m *Model) FindToken(role, account string) string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -86,7 +86,7 @@ func (m *Model) FindToken(role, account string) string {
 	return ""
 }
 
-// SettleAccount compares an account and its keys, as they are shown at a quiet moment, with what may be.
+// SettleAccount compares an account and its keys, as shown at a quiet moment, with the possible states.
 func (m *Model) SettleAccount(id string, shown, keys Answer, wall time.Time) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -117,7 +117,7 @@ func (m *Model) SettleAccount(id string, shown, keys Answer, wall time.Time) {
 	}
 }
 
-// contractsOf are what an account would have from each agency that it knows of.
+// contractsOf returns the contract that an account would have with each agency that it knows.
 func (m *Model) contractsOf(id string) map[string]contract {
 	all := map[string]contract{}
 	for other := range m.customer(id).related {

@@ -20,8 +20,8 @@ type BilledLine struct {
 	Requests int64  `json:"requetes"`
 }
 
-// SettleUsage compares what is billed with what was served. From then on what is billed is what counts. It returns how many
-// requests of each line are billed and were not answered, of those since the last quiet moment.
+// SettleUsage compares what is billed with what was served. From then on the billed counts are the truth. It returns, for each line, how many
+// requests since the last quiet moment are billed but were not answered.
 func (m *Model) SettleUsage(billed []BilledLine) (unanswered map[Line]int64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -48,7 +48,7 @@ func (m *Model) SettleUsage(billed []BilledLine) (unanswered map[Line]int64) {
 func (m *Model) settleLine(l Line, n *count, billed int64) {
 	if billed < n.sure || billed > n.sure+n.maybe {
 		rule := UsageIsServed
-		for _, lines := range m.book { // the same request on another contract
+		for _, lines := range m.book { // the same requests on another contract
 			for other, count := range lines {
 				if other.Contract != l.Contract && count.most() > 0 && other.Account == l.Account && other.Key == l.Key && other.Day == l.Day {
 					rule = BilledByContract
@@ -60,7 +60,7 @@ func (m *Model) settleLine(l Line, n *count, billed int64) {
 	*n = count{sure: billed, failed: map[int][]failure{}}
 }
 
-// labelOf is the label of a key by its id; the id where nobody has that key.
+// labelOf returns the label of a key by its id, or the id if nobody has that key.
 func (m *Model) labelOf(account, id string) string {
 	for _, s := range m.customer(account).secrets {
 		if s.ID == id {
@@ -70,7 +70,7 @@ func (m *Model) labelOf(account, id string) string {
 	return id
 }
 
-// periodOf is the name of the period of a line's contract that its day is in.
+// periodOf names the period of the line's contract that contains the line's day.
 func (m *Model) periodOf(l Line) string {
 	day, err := time.ParseInLocation(time.DateOnly, l.Day, paris)
 	if err != nil {
@@ -80,7 +80,7 @@ func (m *Model) periodOf(l Line) string {
 	return Day(begin)
 }
 
-// CheckUsage compares the usage that an account is shown with what is billed, and with its quota.
+// CheckUsage compares the usage shown to an account with what is billed, and with its quota.
 func (m *Model) CheckUsage(id string, a Answer, wall time.Time) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -110,8 +110,8 @@ func (m *Model) CheckUsage(id string, a Answer, wall time.Time) {
 	}
 }
 
-// countedOf sums what counts of an account in a period, whoever pays: of a sub-client that leaves by the word of an instance whose clock
-// is behind, other instances may have counted for its agency in the period that it leaves at.
+// countedOf sums the requests of an account in a period, whoever pays: when a sub-client leaves its agency through an instance whose clock is
+// behind, other instances may have counted for the agency in the period in which it leaves.
 func (m *Model) countedOf(id, period string) (n int64) {
 	for _, lines := range m.book {
 		for l, c := range lines {
@@ -123,7 +123,7 @@ func (m *Model) countedOf(id, period string) (n int64) {
 	return n
 }
 
-// SettlePlaces compares the referentials of an account and all their sites with what may be.
+// SettlePlaces compares the referentials of an account and all their sites with the possible states.
 func (m *Model) SettlePlaces(id string, referentials Answer, sites map[string]Answer) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -165,10 +165,10 @@ func (m *Model) SettlePlaces(id string, referentials Answer, sites map[string]An
 	}
 }
 
-// isShownAs reports whether places look as those shown do.
+// isShownAs reports whether places look like the shown ones.
 func (p places) isShownAs(shown places) bool { return p.difference(shown) == "" }
 
-// difference is what one sees otherwise in places than in those shown.
+// difference describes how places differ from the shown ones.
 func (p places) difference(shown places) string {
 	var all []string
 	for _, code := range slices.Sorted(maps.Keys(merge(p.referentials, shown.referentials))) {
@@ -194,7 +194,7 @@ func merge[K comparable, V any](a, b map[K]V) map[K]V {
 	return all
 }
 
-// Sites are the sites of an account as they were last seen at a quiet moment, as code/external_id, and whether each is active.
+// Sites returns the sites of an account as last seen at a quiet moment, by code/external_id, with their version, state and name.
 func (m *Model) Sites(id string) map[string]string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -205,14 +205,14 @@ func (m *Model) Sites(id string) map[string]string {
 	return all
 }
 
-// KnownSite is a site as a model knows it.
+// KnownSite is a site as the model knows it.
 type KnownSite struct {
 	ExternalID, Name string
 	IsActive         bool
 	Version          int
 }
 
-// KnownSites are the sites of a referential in one of the states that are possible now, by id. pick chooses it.
+// KnownSites returns the sites of a referential, by id, in one of the states that are possible now. pick chooses the state.
 func (m *Model) KnownSites(account, code string, pick int) map[string]KnownSite {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -225,7 +225,7 @@ func (m *Model) KnownSites(account, code string, pick int) map[string]KnownSite 
 	return known
 }
 
-// OpenReferentials are the codes of an account's referentials that take sites, as they were last seen at a quiet moment.
+// OpenReferentials returns the codes of an account's referentials that accept sites, as last seen at a quiet moment.
 func (m *Model) OpenReferentials(id string) (codes []string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -238,13 +238,13 @@ func (m *Model) OpenReferentials(id string) (codes []string) {
 	return codes
 }
 
-// Incident is a line of the history of an account.
+// Incident is a line of an account's history.
 type Incident struct {
 	Type    string `json:"type"`
 	Subject string `json:"sujet"`
 }
 
-// CheckAudit counts what the history tells of each key, referential and site: every change once.
+// CheckAudit counts the lines of the history about each key, referential and site: every change must appear once.
 func (m *Model) CheckAudit(id string, history []Incident) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -255,7 +255,7 @@ func (m *Model) CheckAudit(id string, history []Incident) {
 		}
 	}
 	of := m.customer(id)
-	for code := range of.places.possible[0].state.referentials { // a sync that changed nothing is told of the referential
+	for code := range of.places.possible[0].state.referentials { // a sync that changed nothing is a line about the referential
 		told[code] = 0
 		for _, t := range ofSubject(history, code) {
 			if strings.Contains(t, "referential") {
@@ -271,11 +271,11 @@ func (m *Model) CheckAudit(id string, history []Incident) {
 	a, p := of.account.possible[0].state, of.places.possible[0].state
 	for _, s := range of.secrets {
 		k, ok := a.keys[s.Label]
-		if !ok || k.changes > 0 { // none on a log that was restored since
+		if !ok || k.changes > 0 { // no line is left on a log that was restored since
 			check("key", s.ID, k.changes)
 		}
 	}
-	if !of.places.isCertain() { // a list that would settle them was above the cap
+	if !of.places.isCertain() { // the list that would settle them was refused by the cap
 		return
 	}
 	for code, r := range p.referentials {
@@ -288,7 +288,7 @@ func (m *Model) CheckAudit(id string, history []Incident) {
 	}
 }
 
-// ofSubject are the types of what a history tells of a subject.
+// ofSubject returns the types of the history's lines about a subject.
 func ofSubject(history []Incident, subject string) (types []string) {
 	for _, i := range history {
 		if i.Subject == subject {
@@ -298,7 +298,7 @@ func ofSubject(history []Incident, subject string) (types []string) {
 	return types
 }
 
-// CheckAccountList compares a list of accounts with those that there are: of an agency, its sub-clients; of "", all.
+// CheckAccountList compares a list of accounts with those that exist: an agency's list with its sub-clients, that of "" with all accounts.
 func (m *Model) CheckAccountList(agency string, rows []json.RawMessage, wall time.Time) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -335,7 +335,7 @@ func (m *Model) CheckAccountList(agency string, rows []json.RawMessage, wall tim
 	}
 }
 
-// CheckTokenList compares the list of tokens with those that were issued. Tokens of an issue without an answer may be there too.
+// CheckTokenList compares the list of tokens with those that were issued. Tokens whose issue got no answer may be in it too.
 func (m *Model) CheckTokenList(rows []json.RawMessage) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -366,7 +366,7 @@ func (m *Model) CheckTokenList(rows []json.RawMessage) {
 	}
 }
 
-// Contract is the account that pays for an account, as far as is known.
+// Contract returns the account that pays for an account, as far as is known.
 func (m *Model) Contract(id string, wall time.Time) string {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -6,17 +6,17 @@ import (
 	"time"
 )
 
-// Line is what requests are counted by. Contract is the account that pays.
+// Line is the key that requests are counted under. Contract is the account that pays.
 type Line struct{ Account, Contract, Key, Endpoint, Day string }
 
-// count is how many requests were counted: sure ones; those of unknown fate, at most; and those that were answered 5xx, by the instance
-// that did: they are refunded, but not at once, and by nobody if that instance dies before.
+// count is how many requests were counted: sure ones; those of unknown fate, at most; and those that an instance answered 5xx: that instance
+// refunds them, but not at once, and nobody does if it dies first.
 type count struct {
 	sure, maybe int64
 	failed      map[int][]failure
 }
 
-// failure is how many requests were answered 5xx together, and when.
+// failure is a number of requests that were answered 5xx together, and the time.
 type failure struct {
 	at       time.Time
 	requests int64
@@ -30,7 +30,7 @@ func (c count) most() int64 {
 	return n
 }
 
-// failedBy is how many requests an instance answered 5xx and may still have to refund.
+// failedBy returns how many requests an instance answered 5xx and may still have to refund.
 func (c count) failedBy(instance int) (n int64) {
 	for _, f := range c.failed[instance] {
 		n += f.requests
@@ -38,10 +38,10 @@ func (c count) failedBy(instance int) (n int64) {
 	return n
 }
 
-// book is all that was counted, by contract.
+// book is everything that was counted, by contract.
 type book map[string]map[Line]*count
 
-// line is the count of a line. It is made where there is none.
+// line returns the count of a line, which it creates if there is none.
 func (b book) line(l Line) *count {
 	if b[l.Contract] == nil {
 		b[l.Contract] = map[Line]*count{}
@@ -52,10 +52,10 @@ func (b book) line(l Line) *count {
 	return b[l.Contract][l]
 }
 
-// counts are the statuses of answers that count, DECISIONS 1: what passed the check of the quota, but for answers of 5xx.
+// counts reports whether answers with a status count, DECISIONS 1: they passed the check of the quota, and are not 5xx.
 func counts(status int) bool { return slices.Contains([]int{200, 201, 404, 409, 422}, status) }
 
-// count books a request that was answered, or not, and checks its answer against the caps.
+// count records a request that was answered or lost, and checks its answer against the caps.
 func (m *Model) count(c *Call, a Answer) {
 	lines := m.linesOf(c)
 	for _, l := range lines {
@@ -76,17 +76,18 @@ func (m *Model) count(c *Call, a Answer) {
 	m.checkCaps(c, a, lines)
 }
 
-// noteRefunds forgets the failures of an instance that it has refunded by now: those before a request that it counted began.
+// noteRefunds forgets the failures that an instance has refunded by now: those before the beginning of a request that it counted.
 func (m *Model) noteRefunds(c *Call, contract string) {
 	for _, n := range m.book[contract] {
 		n.failed[c.Instance] = slices.DeleteFunc(n.failed[c.Instance], func(f failure) bool { return f.at.Before(c.began) })
 	}
 }
 
-// longestRefund is how long a refund may take at most: as long as the usage log of its instance is out of order.
+// longestRefund is the longest that a refund may take: as long as the usage log of its instance is out of order.
 const longestRefund = time.Minute
 
-// mayCloseSoon reports whether the period of a line may be closed before a request that fails now is refunded. Then it stays on the bill.
+// mayCloseSoon reports whether the period of a line may be closed before a request that fails now is refunded. Then the request stays on the
+// bill.
 func (m *Model) mayCloseSoon(l Line) bool {
 	day, err := time.ParseInLocation(time.DateOnly, l.Day, paris)
 	if err != nil {
@@ -96,8 +97,8 @@ func (m *Model) mayCloseSoon(l Line) bool {
 	return m.latestWall().Add(longestRefund).After(end.Add(m.PeriodGrace))
 }
 
-// checkCaps checks an answer against the caps: one that counts must be right for one of the lines that it may be counted on, and so
-// must a refusal.
+// checkCaps checks an answer against the caps. Both an answer that counts and a refusal must be right for one of the lines that the request may
+// be counted on.
 func (m *Model) checkCaps(c *Call, a Answer, lines []Line) {
 	isCounted := counts(a.Status)
 	if !isCounted && a.Status != 429 {
@@ -121,9 +122,9 @@ func (m *Model) checkCaps(c *Call, a Answer, lines []Line) {
 // sameCount is how far apart requests may be that are counted together, on the day of the last one.
 const sameCount = 3 * time.Second
 
-// linesOf are the lines that a request may be counted on: of the day it began on, of the one it ended on, and at the end of a day of
-// the next one. An instance whose clock was set back continues counting in the period that it has come to, and one that finds a period
-// closed counts in the next: on that period's first day, and for who pays on that day.
+// linesOf returns the lines that a request may be counted on: on the day it began, on the day it ended, and at the end of a day on the next
+// one. An instance whose clock was set back continues to count in the period that it had reached. An instance that finds a period closed counts
+// in the next one, on its first day, and for whoever pays on that day.
 func (m *Model) linesOf(c *Call) (all []Line) {
 	states := m.customer(c.Account).account.during(c.began)
 	add := func(l Line) {
@@ -135,12 +136,12 @@ func (m *Model) linesOf(c *Call) (all []Line) {
 		for _, a := range states {
 			l := Line{c.Account, a.at(wall).contract(c.Account), c.Key, c.Endpoint, Day(wall)}
 			add(l)
-			// Who has left an agency by the clock of one instance may be in it still by another's.
+			// An account that has left an agency by the clock of one instance may still belong to it by another's.
 			if now := a.at(wall); wall.Before(now.before.until) {
 				now.agency = now.before.agency
 				add(Line{c.Account, now.contract(c.Account), c.Key, c.Endpoint, Day(wall)})
 			}
-			// Who leaves an agency by the word of an instance whose clock is behind may have left already by the log's clock.
+			// An account that leaves an agency through an instance whose clock is behind may have left already by the log's clock.
 			add(Line{c.Account, a.at(m.latestWall()).contract(c.Account), c.Key, c.Endpoint, Day(wall)})
 			for _, come := range []time.Time{m.walls[c.Instance], m.latestWall().Add(sameCount - m.PeriodGrace)} {
 				if first, _ := periodAt(m.latest(l.Contract).anchor, come); first.After(wall) {
@@ -152,7 +153,7 @@ func (m *Model) linesOf(c *Call) (all []Line) {
 	return all
 }
 
-// latestWall is the latest that any instance's wall clock said.
+// latestWall returns the latest reading of any instance's wall clock.
 func (m *Model) latestWall() (latest time.Time) {
 	for _, wall := range m.walls {
 		if wall.After(latest) {
@@ -162,7 +163,7 @@ func (m *Model) latestWall() (latest time.Time) {
 	return latest
 }
 
-// contract is the account that pays.
+// contract returns the account that pays.
 func (a account) contract(id string) string {
 	if a.agency != "" {
 		return a.agency
@@ -170,8 +171,8 @@ func (a account) contract(id string) string {
 	return id
 }
 
-// compareWithCaps compares what was counted with the account's own cap, and its contract's, on one of the lines that a request may be
-// counted on. It returns whether an answer would be above one of them there, whether a 429 would be early, and the numbers.
+// compareWithCaps compares the counts with the account's own cap and its contract's, on one of the lines that a request may be counted on. It
+// returns whether an answer would exceed one of them there, whether a 429 would be early, and the numbers.
 func (m *Model) compareWithCaps(c *Call, l Line) (isAbove, isEarly bool, text string) {
 	isEarly = true
 	for _, cap := range []struct {
@@ -191,7 +192,7 @@ func (m *Model) compareWithCaps(c *Call, l Line) (isAbove, isEarly bool, text st
 	return isAbove, isEarly, text
 }
 
-// used sums what was counted in the period of a line.
+// used sums the requests counted in the period of a line.
 func (m *Model) used(l Line, isMeant func(Line) bool) (sure, most int64) {
 	anchor := m.customer(l.Contract).account.possible[0].state.anchor
 	day, err := time.ParseInLocation(time.DateOnly, l.Day, paris)
@@ -208,8 +209,8 @@ func (m *Model) used(l Line, isMeant func(Line) bool) (sure, most int64) {
 	return sure, most
 }
 
-// quotas are the lowest and the highest that an account may have had during a call. A count is one for all instances: a quota that has
-// begun by the clock of any of them may be in force.
+// quotas returns the lowest and the highest quota that an account may have had during a call. All instances share one count, so a quota that
+// has begun by the clock of any of them may be in force.
 func (m *Model) quotas(c *Call, id string) (low, high int64) {
 	for i, a := range m.customer(id).account.during(c.began.Add(-grace)) {
 		for _, wall := range c.walls {
@@ -226,7 +227,7 @@ func (m *Model) quotas(c *Call, id string) (low, high int64) {
 	return low, high
 }
 
-// onTheWay sums the requests of an account, or of a contract, that are not answered yet.
+// onTheWay sums the unanswered requests of an account, or of a contract.
 func (m *Model) onTheWay(c *Call, id string) (n int64) {
 	for other := range m.underWay {
 		if other != c && other.Key != "" && (other.Account == id || m.mayBeOf(other, id)) {
@@ -236,7 +237,8 @@ func (m *Model) onTheWay(c *Call, id string) (n int64) {
 	return n
 }
 
-// Died says that an instance was killed, or could not finish its counting when it ended: what it answered 5xx since the last quiet moment may stay counted.
+// Died records that an instance was killed, or could not finish its counting at its end: the requests that it answered 5xx since the last quiet
+// moment may stay counted.
 func (m *Model) Died(instance int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -248,7 +250,7 @@ func (m *Model) Died(instance int) {
 	}
 }
 
-// PickBilled picks one of the lines that were billed at the last quiet moment.
+// PickBilled returns one of the lines that were billed at the last quiet moment.
 func (m *Model) PickBilled(number int) (BilledLine, bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -258,7 +260,7 @@ func (m *Model) PickBilled(number int) (BilledLine, bool) {
 	return m.billed[number%len(m.billed)], true
 }
 
-// BilledOf is how many requests were billed to a contract in a period at the last quiet moment.
+// BilledOf returns how many requests were billed to a contract in a period at the last quiet moment.
 func (m *Model) BilledOf(contract, period string) (n int64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -270,7 +272,7 @@ func (m *Model) BilledOf(contract, period string) (n int64) {
 	return n
 }
 
-// adjust books a correction. One of unknown fate may be booked, or not.
+// adjust records a correction. A correction of unknown fate may or may not be counted.
 func (m *Model) adjust(b BilledLine, a Answer) {
 	n := m.book.line(Line{b.Account, b.Contract, m.labelOf(b.Account, b.Key), b.Endpoint, b.Day})
 	switch {

@@ -11,11 +11,11 @@ import (
 	"lieudit/cmd/bench/simulation/customers"
 )
 
-// clientTimeout is how long clients wait for an answer that say nothing of it.
+// clientTimeout is how long clients wait for an answer by default.
 const clientTimeout = 30 * time.Second
 
-// Call implements customers.World. It returns when the instance has answered or died, or the client has lost its patience: then the
-// connection is closed, which a handler learns by its context, and may continue all the same.
+// Call implements customers.World. It returns when the instance has answered or died, or when the client has lost patience: then the connection
+// is closed, and the handler learns it by its context, but may continue.
 func (w *World) Call(ctx context.Context, number int, surface customers.Surface, request customers.Request) customers.Answer {
 	began := time.Now()
 	a := w.call(ctx, number, surface, request)
@@ -36,7 +36,7 @@ func (w *World) call(ctx context.Context, number int, surface customers.Surface,
 	go func() {
 		isWhole := false
 		defer func() {
-			if p := recover(); p != nil && p != http.ErrAbortHandler { // which cuts the connection, as a handler may
+			if p := recover(); p != nil && p != http.ErrAbortHandler { // a handler cuts the connection with http.ErrAbortHandler
 				w.Report("no handler panics", "%s %s: %v\n%s", request.Method, request.Path, p, debug.Stack())
 			}
 			done <- isWhole
@@ -56,7 +56,7 @@ func (w *World) call(ctx context.Context, number int, surface customers.Surface,
 	return customers.Answer{IsSent: true}
 }
 
-// beginRequest returns the node's run where that takes requests, otherwise nil. It does not end before requests.Done is called.
+// beginRequest returns the node's run if it accepts requests, otherwise nil. The run does not end before requests.Done is called.
 func (n *node) beginRequest() *run {
 	r := n.current()
 	if r == nil {
@@ -94,7 +94,7 @@ func (r *run) handler(s customers.Surface) http.Handler {
 	return r.instance.Area()
 }
 
-// newHTTPRequest is a request as a handler takes it.
+// newHTTPRequest returns a request as a handler receives it.
 func (run *run) newHTTPRequest(ctx context.Context, q customers.Request) *http.Request {
 	r := httptest.NewRequestWithContext(ctx, q.Method, q.Path, bytes.NewReader(q.Body))
 	for name, values := range q.Header {

@@ -18,29 +18,28 @@ import (
 	"lieudit/schemas/usagefold"
 )
 
-// ownTables are tables of a generation that tell of its filling and not of the log.
+// ownTables are tables about the filling of a generation, not about the log.
 var ownTables = []string{"checkpoint", "generation", "account_status"}
 
-// rebuildInterval is after how many days all read models are filled again.
+// rebuildInterval is the number of days between rebuilds of all read models.
 const rebuildInterval = 5
 
-// checkRebuilds has every read model filled again, twice: of an instance whose supervisor is stuck since the first time, the second
-// one tells. Nothing may be appended meanwhile.
+// checkRebuilds has every read model filled again, twice: the second time finds an instance whose supervisor has been stuck since the first.
+// Nothing may be appended meanwhile.
 func (w *World) checkRebuilds(ctx context.Context, people *customers.Customers) {
-	clock.Sleep(ctx, settleTime/3) // until the last requests of the check before are in the rows
+	clock.Sleep(ctx, settleTime/3) // until the rows include the last requests of the previous check
 	for range 2 {
 		w.checkRebuild(ctx, people)
 	}
 }
 
-// projectionTime is how long it takes at most until an event is in the rows of every read model.
+// projectionTime is the longest until an event is in the rows of every read model.
 const projectionTime = time.Second
 
-// rebuildLooks are when the rows are looked at after a rebuild has begun: when generations begin to serve, and when all must.
+// rebuildLooks are the times after the start of a rebuild at which the rows are read: when generations begin to serve, and when all must serve.
 var rebuildLooks = []time.Duration{0, 100 * time.Millisecond, time.Second, settleTime / 2}
 
-// checkRebuild has every read model filled again, and checks that it serves the same rows all the time, and in the end from a new
-// generation.
+// checkRebuild has every read model filled again, and checks that it serves the same rows throughout, in the end from a new generation.
 func (w *World) checkRebuild(ctx context.Context, people *customers.Customers) {
 	core, usage := w.core.LastPosition(), w.usage.LastPosition()
 	clock.Sleep(ctx, projectionTime)
@@ -53,7 +52,7 @@ func (w *World) checkRebuild(ctx context.Context, people *customers.Customers) {
 		clock.Sleep(ctx, time.Until(begun.Add(look)))
 		after := w.dumpReadModels(ctx)
 		if core != w.core.LastPosition() || usage != w.usage.LastPosition() {
-			return // a period was closed meanwhile, say: looked at another day
+			return // for example a period was closed meanwhile: checked another day
 		}
 		for model, rows := range before {
 			if diff := firstDifference(rows, after[model]); diff != "" {
@@ -68,10 +67,10 @@ func (w *World) checkRebuild(ctx context.Context, people *customers.Customers) {
 	}
 }
 
-// readModels are all of them.
+// readModels lists all read models.
 var readModels = []table.ReadModel{table.AccountModel, table.AuditModel, table.LocationsModel, table.UsageModel}
 
-// servingGenerations returns which generation of each read model serves, by the model's name.
+// servingGenerations returns the serving generation of each read model, by the model's name.
 func (w *World) servingGenerations(ctx context.Context) map[string]string {
 	r := w.nodes[0].current()
 	if r == nil {
@@ -89,7 +88,7 @@ func (w *World) servingGenerations(ctx context.Context) map[string]string {
 	return names
 }
 
-// dumpReadModels returns the rows of every serving read model as texts, by the model's name.
+// dumpReadModels returns the rows of every serving read model as text, by the model's name.
 func (w *World) dumpReadModels(ctx context.Context) map[string][]string {
 	r := w.nodes[0].current()
 	if r == nil {
@@ -108,7 +107,7 @@ func (w *World) dumpReadModels(ctx context.Context) map[string][]string {
 	return dumped
 }
 
-// dumpRows returns the rows of all tables of a SQLite file, in an order of their own.
+// dumpRows returns the rows of all tables of a SQLite file, in a fixed order.
 func dumpRows(ctx context.Context, db *sqldb.DB) (all []string, err error) {
 	tables, err := queryRows(ctx, db, "select name from sqlite_master where type = 'table' and name not like 'sqlite_%'")
 	if err != nil {
@@ -119,7 +118,7 @@ func dumpRows(ctx context.Context, db *sqldb.DB) (all []string, err error) {
 			continue
 		}
 		query := `select * from "` + name + `"`
-		if name == table.UsageLines.Name { // a line of no requests, all refunded, is as good as none: no view shows it
+		if name == table.UsageLines.Name { // a line without requests, all refunded, is equivalent to no line: no view shows it
 			query += " where requests <> 0"
 		}
 		rows, err := queryRows(ctx, db, query)
@@ -162,7 +161,7 @@ func queryRows(ctx context.Context, db *sqldb.DB, query string) (all []string, e
 	return all, rows.Err()
 }
 
-// firstDifference names a row that only one of two sorted lists has.
+// firstDifference returns a row that only one of two sorted lists has.
 func firstDifference(before, after []string) string {
 	for _, row := range before {
 		if _, found := slices.BinarySearch(after, row); !found {
@@ -177,11 +176,11 @@ func firstDifference(before, after []string) string {
 	return ""
 }
 
-// checkpointInterval is how often checkpoints are looked at.
+// checkpointInterval is the interval between readings of the checkpoints.
 const checkpointInterval = 300 * time.Millisecond
 
-// watchCheckpoints reports a generation of a read model whose checkpoint goes back, until ctx ends: then an instance that has lost its
-// lease has written rows. Who only looks at quiet moments sees nothing of that, since rows are written again in the right order.
+// watchCheckpoints reports a generation of a read model whose checkpoint goes back, until ctx ends: then an instance that has lost its lease
+// has written rows. Checks at quiet moments cannot see that, since the rows are written again in the right order.
 func (w *World) watchCheckpoints(ctx context.Context) {
 	latest, epoch := map[string]int64{}, w.epoch.Load()
 	for turn := 0; clock.Sleep(ctx, checkpointInterval); turn++ {
@@ -193,7 +192,7 @@ func (w *World) watchCheckpoints(ctx context.Context) {
 		positions := readPositions(reading, r.registry)
 		cancel()
 		r.requests.Done()
-		if now := w.epoch.Load(); now != epoch { // the databases are older ones, or the logs
+		if now := w.epoch.Load(); now != epoch { // the databases or the logs were replaced by older ones
 			latest, epoch = map[string]int64{}, now
 			continue
 		}
@@ -206,7 +205,7 @@ func (w *World) watchCheckpoints(ctx context.Context) {
 	}
 }
 
-// readPositions returns the positions of the generations that serve now. One that cannot be read is left out.
+// readPositions returns the positions of the serving generations, without those that cannot be read.
 func readPositions(ctx context.Context, registry *sqldb.Registry) map[string]int64 {
 	positions := map[string]int64{}
 	for _, m := range []table.ReadModel{table.AccountModel, table.AuditModel, table.LocationsModel, table.UsageModel} {
@@ -221,9 +220,9 @@ func readPositions(ctx context.Context, registry *sqldb.Registry) map[string]int
 	return positions
 }
 
-// checkClosings compares what was billed of closed periods, when the usage log ended at a position, with what the log says of them: the
-// total of the closing, and each correction after it. Answers alone do not show that: a request that is counted in a closed period is on
-// the bill, and is missing from what was closed.
+// checkClosings compares what was billed for closed periods, when the usage log ended at a position, with the log: the total of the closing,
+// and each correction after it. Answers alone do not show the difference: a request that is counted in a closed period is on the bill but
+// missing from the closing.
 func (w *World) checkClosings(ctx context.Context, billed *model.Model, end eventstore.Position) {
 	totals := map[string]int64{} // by stream, of closed periods
 	for s, err := range w.usage.ReadAll(ctx, eventstore.Checkpoint{}, eventstore.Filter{"usage"}) {
@@ -243,7 +242,7 @@ func (w *World) checkClosings(ctx context.Context, billed *model.Model, end even
 	}
 }
 
-// addToClosed adds what an event says of a closed period. A second closing changes nothing.
+// addToClosed adds an event about a closed period to its total. A second closing changes nothing.
 func (w *World) addToClosed(totals map[string]int64, e eventstore.RecordedEvent) {
 	_, isClosed := totals[e.Stream]
 	isClosing := e.Type == event.UsageClosed{}.EventType()

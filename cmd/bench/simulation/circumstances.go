@@ -16,13 +16,13 @@ import (
 	"lieudit/cmd/lieudit/instance"
 )
 
-// circumstances are what last happened to an instance before a rule was broken: mostly one of them is the reason.
+// circumstances are the last things that happened to an instance before a rule was broken: usually one of them is the reason.
 type circumstances struct {
 	mu                        sync.Mutex
 	struck, started, snapshot incident
 }
 
-// incident is something that happened, in words. The zero incident means that nothing happened.
+// incident is an event in words. The zero incident means that nothing happened.
 type incident struct {
 	text string
 	at   time.Time // elapsed time
@@ -42,7 +42,7 @@ func (c *circumstances) noteStrike(f faults.Fault) {
 	c.struck = incident{fmt.Sprintf("struck by %q (%s)", f.Kind, f.Part), time.Now()}
 }
 
-// noteStart notes that an instance begins on a folder.
+// noteStart notes that an instance starts on a folder.
 func (c *circumstances) noteStart(folder string) {
 	text := "started without a key ring"
 	if _, err := os.Stat(filepath.Join(folder, instance.KeyRingFile)); err == nil {
@@ -63,7 +63,7 @@ func (c *circumstances) noteSnapshot(stream string) {
 	c.snapshot = incident{"read the snapshot of " + stream, time.Now()}
 }
 
-// describe tells what last happened to an instance, and how long ago.
+// describe describes what last happened to an instance, and how long ago.
 func (c *circumstances) describe(now time.Time) string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -76,7 +76,7 @@ func (c *circumstances) describe(now time.Time) string {
 	return strings.Join(all, ", ")
 }
 
-// describeCircumstances tells what last happened to each instance, and which fault was the last of all.
+// describeCircumstances describes what last happened to each instance, and which fault was the last of all.
 func (w *World) describeCircumstances() string {
 	now, last := time.Now(), (*node)(nil)
 	all := make([]string, 0, len(w.nodes)+1)
@@ -92,28 +92,28 @@ func (w *World) describeCircumstances() string {
 	return strings.Join(all, "; ")
 }
 
-// lastStrike is the last time that a fault struck the instance.
+// lastStrike returns the last fault that struck the instance.
 func (c *circumstances) lastStrike() incident {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.struck
 }
 
-// The messages that an instance logs when it uses a file of an earlier run, and when it cannot. It then starts without that file and
-// gives the same answers, so that nothing but the log shows it. No fault here damages such a file.
+// The messages that an instance logs when it uses a file of an earlier run, and when it cannot. Without the file it starts too and gives the
+// same answers, so only its log shows the loss. No fault here damages such a file.
 var (
 	usedFileMessages   = []string{"a snapshot is read", "key ring's snapshot is read"}
 	unusedFileMessages = []string{"a snapshot is ignored", "key ring's snapshot is not used"}
 )
 
-// messageHandler is the handler of an instance's log. It notes what the instance says of its files, and reports what it complains about
-// and never should.
+// messageHandler is the handler of an instance's log. It notes messages about the instance's files, and reports complaints that should never
+// occur.
 type messageHandler struct {
 	slog.Handler
 	node *node
 }
 
-// Enabled implements slog.Handler: what is looked at is looked at even when nobody reads the log.
+// Enabled implements slog.Handler. Every message is inspected, even if nobody reads the log.
 func (messageHandler) Enabled(context.Context, slog.Level) bool { return true }
 
 // Handle implements slog.Handler.
@@ -135,7 +135,7 @@ func (h messageHandler) Handle(ctx context.Context, r slog.Record) error {
 	return h.Handler.Handle(ctx, r)
 }
 
-// attributeOf returns the text of an attribute, or "" if the record has none of that name.
+// attributeOf returns the text of an attribute, or "" if the record has none with that name.
 func attributeOf(r slog.Record, name string) (text string) {
 	r.Attrs(func(a slog.Attr) bool {
 		if a.Key == name {

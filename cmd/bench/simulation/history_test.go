@@ -20,7 +20,7 @@ var (
 	logFlag    = flag.Bool("log", false, "show what is asked, answered and logged")
 )
 
-// TestHistory plays one history. It is what the processes of "bench simulate" run; the names of its flags are known there.
+// TestHistory plays one history. The processes of "bench simulate" run it and pass its flags by name.
 func TestHistory(t *testing.T) {
 	began := time.Now()
 	cryptotest.SetGlobalRandom(t, *seedFlag)
@@ -42,10 +42,10 @@ func TestHistory(t *testing.T) {
 	t.Logf("%d days in %v", len(script.Days), time.Since(began))
 }
 
-// maxMemory is how many bytes a history may take: many times what it needs, and less than a machine has that plays two of them.
+// maxMemory limits the bytes of a history: many times what it needs, and less than a machine has that plays two of them.
 const maxMemory = 6 << 30
 
-// limitMemory ends the process, with all stacks, when its memory grows without an end. It never returns.
+// limitMemory ends the process, with all stacks, if its memory grows without bound. It never returns.
 func limitMemory() {
 	sample := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}
 	for range time.Tick(200 * time.Millisecond) {
@@ -56,7 +56,7 @@ func limitMemory() {
 	}
 }
 
-// readScript is the script to play.
+// readScript returns the script to play.
 func readScript(t *testing.T) (s Script) {
 	t.Helper()
 	if *scriptFlag == "" {

@@ -35,25 +35,25 @@ import (
 	"lieudit/schemas/token"
 )
 
-// node is a machine that runs an instance, one run after the other.
+// node is a machine that runs an instance, one run after another.
 type node struct {
 	world  *World
 	number int
-	wall   *wallClock // may be off from the true one
+	wall   *wallClock // may differ from the true one
 	deaths atomic.Int64
 	before circumstances
 	outage outage // of its usage log
 
 	mu         sync.Mutex
 	folders    int                   // folders used so far: each death leaves one behind
-	supervised context.CancelFunc    // ends the supervision of the current run; nil: none is wanted
-	ended      chan struct{}         // closed when the supervision before has ended; nil after a death, which nobody waits for
-	run        *run                  // nil: none runs
-	struck     map[int]*activeStrike // faults that strike now, also the runs to come
+	supervised context.CancelFunc    // ends the supervision of the current run; nil: the node should not run
+	ended      chan struct{}         // closed when the previous supervision has ended; nil after a death, which nobody waits for
+	run        *run                  // nil: no run
+	struck     map[int]*activeStrike // faults that strike now, and in the runs to come
 	nextStrike int
 }
 
-// activeStrike is a fault that strikes a node, and how it is ended in the current run.
+// activeStrike is a fault that strikes a node, and the function that ends it in the current run.
 type activeStrike struct {
 	fault faults.Fault
 	mend  func() // nil while there is no run
@@ -63,12 +63,12 @@ func newNode(w *World, number int) *node {
 	return &node{world: w, number: number, wall: w.wall.newOffset(), struck: map[int]*activeStrike{}}
 }
 
-// folder is where the node's next run has its own files. n.mu is held.
+// folder returns the folder for the files of the node's next run. n.mu is held.
 func (n *node) folder() string {
 	return filepath.Join(n.world.folder, fmt.Sprintf("instance-%d-%d", n.number, n.folders))
 }
 
-// start has an instance run on the node from now on. One that refuses its start or ends by itself is started again.
+// start keeps an instance running on the node from now on. An instance that refuses to start or ends by itself is started again.
 func (n *node) start() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -88,10 +88,10 @@ func (n *node) start() {
 	})
 }
 
-// restartDelay is how long a supervisor waits before it starts an instance again that has ended by itself.
+// restartDelay is the pause before a supervisor restarts an instance that has ended by itself.
 const restartDelay = 2 * time.Second
 
-// supervise runs one instance after the other until ctx ends.
+// supervise runs one instance after another until ctx ends.
 func (n *node) supervise(ctx context.Context, folder string) {
 	for ctx.Err() == nil {
 		r, err := n.open(folder)
@@ -105,7 +105,7 @@ func (n *node) supervise(ctx context.Context, folder string) {
 	}
 }
 
-// stop ends the instance gracefully. It does not wait for its end.
+// stop ends the instance gracefully, without waiting.
 func (n *node) stop() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -115,14 +115,14 @@ func (n *node) stop() {
 	}
 }
 
-// kill ends the instance at once: from now on none of its calls takes effect. The next run finds the node's own files as they stand.
+// kill ends the instance at once: from now on none of its calls takes effect. The next run finds the node's own files as they are.
 func (n *node) kill() error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return n.killLocked()
 }
 
-// die kills the node of a run that a fault has killed, unless it runs the next one already.
+// die kills the node of a run that a fault has killed, unless the node is already in its next run.
 func (r *run) die() {
 	n := r.node
 	n.mu.Lock()
@@ -183,15 +183,15 @@ type run struct {
 	logs     []eventstore.Store // clients of servers; closed at the end
 	instance *instance.Instance
 	registry *sqldb.Registry
-	ready    chan struct{}  // closed when it takes requests
-	requests sync.WaitGroup // that are being answered
-	counting sync.Mutex     // held while a request is added to these, so that no request is added during a Wait
+	ready    chan struct{}  // closed when it accepts requests
+	requests sync.WaitGroup // requests being answered
+	counting sync.Mutex     // held while a request is added to requests, so that none is added during a Wait
 	died     chan struct{}  // closed by kill
-	isEnding atomic.Bool    // it takes no more requests
-	hadKeys  atomic.Bool    // its key ring has stood at the log's end
+	isEnding atomic.Bool    // it accepts no more requests
+	hadKeys  atomic.Bool    // its key ring has reached the log's end
 }
 
-// open builds a run on a folder. Faults strike it from its start on, see begin.
+// open builds a run on a folder. Faults strike it from its start, see begin.
 func (n *node) open(folder string) (*run, error) {
 	r := &run{node: n, injector: faults.NewInjector(n.world.nextSeed()), ready: make(chan struct{}), died: make(chan struct{}),
 		view: &regionView{region: n.world.region, vintage: live.New(n.world.communes), networks: &routelive.Router{}}}
@@ -202,10 +202,10 @@ func (n *node) open(folder string) (*run, error) {
 	return r, nil
 }
 
-// longestTurn is long enough for a call of another instance to come first, and so short that nothing is late.
+// longestTurn is long enough for a call of another instance to come first, and short enough not to delay anything.
 const longestTurn = 2 * time.Millisecond
 
-// build makes the run's instance, and opens what that uses.
+// build makes the run's instance, and opens what it uses.
 func (r *run) build(folder string) (err error) {
 	n, w := r.node, r.node.world
 	if err := os.MkdirAll(folder, 0o700); err != nil {
@@ -238,7 +238,7 @@ func (r *run) build(folder string) (err error) {
 	return err
 }
 
-// openLog returns the run's view of a log, by the log's server where it has one.
+// openLog returns the run's view of a log, through the log's server if it has one.
 func (r *run) openLog(log *memory.Log, part, serverPart string) (eventstore.Store, error) {
 	var inner eventstore.Store = log
 	if s := r.node.world.servers[serverPart]; s != nil {
@@ -253,7 +253,7 @@ func (r *run) openLog(log *memory.Log, part, serverPart string) (eventstore.Stor
 	return l, nil
 }
 
-// close frees what the run has opened.
+// close releases what the run has opened.
 func (r *run) close() (err error) {
 	if r.instance != nil {
 		err = r.instance.Close()
@@ -268,24 +268,23 @@ func (r *run) close() (err error) {
 	return err
 }
 
-// snapshotThreshold is so small that an account's places are kept in a file nearly every day.
+// snapshotThreshold is small enough that nearly every day an account's sites are saved to a file.
 const snapshotThreshold = 8 << 10
 
-// siteEvents are so small that a sync of five rows is staged, and one of twenty with several appends.
+// siteEvents are small enough that a sync of five rows is staged, and one of twenty takes several appends.
 var siteEvents = locations.EventLimits{Event: 4 << 10, Append: 16 << 10}
 
-// closing says when periods of usage are closed: so long after their ends, and how often the instances look for them; 0: as they do
-// by themselves.
+// closing is when periods of usage are closed: how long after their ends, and how often the instances look for them; 0: the default.
 type closing struct{ grace, interval time.Duration }
 
 var (
 	lateClosing = closing{grace: 6 * time.Hour}
-	// promptClosing closes while requests of a period may be on their way.
+	// promptClosing closes periods while requests in them may still be under way.
 	promptClosing = closing{4 * time.Second, 3 * time.Second}
 )
 
-// live runs the instance until ctx ends, or it refuses to continue. It is the order of package service: keys first, then requests; at
-// the end no requests any more, then what watches, then what works.
+// live runs the instance until ctx ends or it refuses to continue. It follows the order of package service: keys first, then requests; at the
+// end requests stop first, then what watches, then what works.
 func (r *run) live(ctx context.Context) error {
 	r.node.begin(r)
 	defer r.node.end(r)
@@ -299,7 +298,7 @@ func (r *run) live(ctx context.Context) error {
 func (r *run) serve(ctx context.Context) error {
 	background, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
-	var ending time.Time // when it stopped taking requests
+	var ending time.Time // when it stopped accepting requests
 	var working errgroup.Group
 	working.Go(func() error { return r.instance.Work(background) })
 
@@ -312,7 +311,7 @@ func (r *run) serve(ctx context.Context) error {
 	watching.Go(func() error {
 		waiting, cancel := context.WithTimeout(ctx, keyRingTimeout)
 		defer cancel()
-		r.hadKeys.Store(r.instance.AwaitKeys(waiting) == nil) // one that cannot check keys says so in its answers
+		r.hadKeys.Store(r.instance.AwaitKeys(waiting) == nil) // an instance that cannot check keys reports it in its answers
 		close(r.ready)
 		<-ctx.Done()
 		ending = time.Now()
@@ -321,16 +320,16 @@ func (r *run) serve(ctx context.Context) error {
 	})
 	err := watching.Wait()
 	if r.isDead() {
-		stop() // its requests wait for what works in the background, which does nothing any more
+		stop() // its requests wait for background work, which has stopped
 	}
-	r.counting.Lock() // one may be about to be added
+	r.counting.Lock() // a request may be about to be added
 	r.isEnding.Store(true)
 	r.counting.Unlock()
-	r.requests.Wait() // of a dead instance too: they open databases until they notice
+	r.requests.Wait() // even of a dead instance: they open databases until they notice
 	stop()
 	err = errors.Join(err, working.Wait())
 	if !ending.IsZero() && !r.isDead() && r.node.outage.wasSince(ending) {
-		r.node.deaths.Add(1) // it waits for its usage log for some seconds, and leaves open what it has counted
+		r.node.deaths.Add(1) // it gave up waiting for its usage log, and leaves requests that it has counted unsettled
 	}
 	if err == nil && !r.isDead() {
 		r.checkKeyRingFile()
@@ -338,7 +337,7 @@ func (r *run) serve(ctx context.Context) error {
 	return err
 }
 
-// checkKeyRingFile checks that a run that ended gracefully has left its key ring for the next one, which else reads all of the log.
+// checkKeyRingFile checks that a run that ended gracefully has left its key ring for the next one, which otherwise reads all of the log.
 func (r *run) checkKeyRingFile() {
 	if !r.hadKeys.Load() || r.injector.HadNoRoom() {
 		return
@@ -348,7 +347,7 @@ func (r *run) checkKeyRingFile() {
 	}
 }
 
-// keyRingTimeout is how long an instance waits with requests for its key ring.
+// keyRingTimeout is how long an instance delays requests until its key ring is loaded.
 const keyRingTimeout = 10 * time.Second
 
 func (r *run) isDead() bool {
@@ -379,14 +378,14 @@ func (n *node) end(r *run) {
 	}
 }
 
-// current is the run that is under way, nil for none.
+// current returns the current run, nil for none.
 func (n *node) current() *run {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return n.run
 }
 
-// simulated are the seams of one of the run's databases.
+// simulated returns the seams of one of the run's databases.
 func (r *run) simulated(part string) sqldb.Simulated {
 	return sqldb.Simulated{
 		Clock:     r.node.world.dbClock.now,
@@ -400,7 +399,7 @@ type noReleases struct{}
 func (noReleases) Vintages(context.Context) (v body.ServedVintages) { return v }
 func (noReleases) Networks(context.Context) (v body.ServedNetworks) { return v }
 
-// OperatorToken implements customers.World. The instance that issued the token wrote it into its folder; the operator keeps it.
+// OperatorToken implements customers.World. The instance that issued the token wrote it into its folder; the operator keeps it from then on.
 func (w *World) OperatorToken() (string, bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -415,11 +414,11 @@ func (w *World) OperatorToken() (string, bool) {
 	return w.operatorToken, w.operatorToken != ""
 }
 
-// readModelsFolder and vaultFile are the files that the instances share.
+// readModelsFolder is a folder that the instances share, and so is vaultFile.
 func (w *World) readModelsFolder() string { return filepath.Join(w.folder, "readmodels") }
 func (w *World) vaultFile() string        { return filepath.Join(w.folder, "vault.db") }
 
-// currentFolder is the folder of the current run, or of the next.
+// currentFolder returns the folder of the current run, or of the next.
 func (n *node) currentFolder() string {
 	n.mu.Lock()
 	defer n.mu.Unlock()
