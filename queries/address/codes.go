@@ -8,8 +8,8 @@ import (
 	"lieudit/queries/address/text"
 )
 
-// AcceptsPostcode reports whether a postcode that was typed may be that of a record: one of its commune's, or where no commune has
-// it, as those of CEDEX, one of its department. What is not a postcode binds nothing.
+// AcceptsPostcode reports whether a typed postcode may be that of a record: one of its commune's or, if no commune has
+// it, as with CEDEX, one of its department. Text that is not a postcode is accepted.
 func (x *communes) AcceptsPostcode(typed string, r *Record) bool {
 	if len(typed) != 5 || parse.Number(typed) == 0 || typed == r.Postcode || x.serves(typed, r.CityCode) {
 		return true
@@ -33,14 +33,14 @@ func (x *communes) serves(postcode, code string) bool {
 	return false
 }
 
-// AdmitsCode reports whether an INSEE code that was typed may be that of a record's commune: its own, that of a former commune in it,
+// AdmitsCode reports whether a typed INSEE code may be that of a record's commune: its own, that of a former commune in it,
 // or of the city whose arrondissement it is.
 func (x *communes) AdmitsCode(typed string, r *Record) bool {
 	isOf := func(commune uint32) bool { return x.v.Commune(commune).String() == r.CityCode }
 	return typed == r.CityCode || typed == r.OldCityCode || slices.ContainsFunc(x.ordinals(typed), isOf)
 }
 
-// IsCodeOf reports whether five digits next to the name of a commune are its INSEE code and no postcode of it. The name of a city
+// IsCodeOf reports whether five digits next to the name of a commune are its INSEE code and not its postcode. The name of a city
 // names its arrondissements too.
 func (x *communes) IsCodeOf(digits, name string) bool {
 	c, ok := x.table.ByCode(digits)
@@ -51,8 +51,8 @@ func (x *communes) IsCodeOf(digits, name string) bool {
 	return slices.ContainsFunc(x.table.Named(text.Terms(name)), isNamed)
 }
 
-// IsAmbiguous reports whether the name of a commune, with no code next to it, may mean another than that of a record: where the commune
-// itself is the answer any other of the name, otherwise one of which the vintage has no address to compare with.
+// IsAmbiguous reports whether the name of a commune, without a code, may mean another commune than that of a record. If the commune
+// itself is the answer, any other of that name counts, otherwise only one of which the vintage has no address to compare with.
 func (x *communes) IsAmbiguous(name string, r *Record) bool {
 	return slices.ContainsFunc(x.table.Named(text.Terms(name)), func(c *commune.Commune) bool {
 		return !x.AdmitsCode(c.Code, r) && (r.Type == Municipality || len(x.ordinals(c.Code)) == 0)

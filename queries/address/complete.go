@@ -10,7 +10,7 @@ import (
 // shortest is how many letters or digits a question must have to be completed.
 const shortest = 3
 
-// Complete continues with what was typed: the likeliest addresses, streets and communes first. Fewer than three letters
+// Complete returns the addresses, streets and communes that continue the typed text, the likeliest first. Fewer than three letters
 // or digits are ErrShort.
 func (e *Engine) Complete(ctx context.Context, query Query) ([]Suggestion, error) {
 	letters := 0

@@ -11,28 +11,28 @@ import (
 
 // Engine answers from one vintage and the table of communes. It is safe for concurrent use, until the vintage is closed.
 //
-// Each embeds the one before and adds a stage: communes tells which communes codes, postcodes and names mean, records makes a Record of
-// what the vintage holds, and Engine searches and compares. Above it, fallback finds the commune that answers in place of an address, and
-// reasoner tells why a match does not resolve.
+// Each embeds the one before and adds a stage: communes resolves codes, postcodes and names to communes, records makes a Record of
+// an entity of the vintage, and Engine searches and compares. Above it, fallback finds the commune that answers if the address is
+// missing, and reasoner finds the reason why a match does not resolve.
 type Engine struct{ records }
 
-// communes tells which communes of the vintage and of the table are meant by codes, postcodes, names and positions.
+// communes resolves codes, postcodes, names and positions to communes of the vintage and of the table.
 type communes struct {
 	v     *vintage.Vintage
 	table *commune.Table
 	index *search.Index
 }
 
-// New makes an engine of a vintage. What the table knows of communes is added to what the vintage does.
+// New returns an engine of a vintage. The table adds what it knows of communes.
 func New(v *vintage.Vintage, table *commune.Table) *Engine { return NewOn(v, table, nil) }
 
-// NewOn makes one whose candidates come from a source that knows the same vintage.
+// NewOn returns an engine whose candidates come from a source that holds the same vintage.
 func NewOn(v *vintage.Vintage, table *commune.Table, source Source) *Engine {
 	table.PrepareSearch()
 	return &Engine{records{communes{v: v, table: table, index: search.New(v, table, source)}}}
 }
 
-// Vintage is what the engine answers from.
+// Vintage is the vintage from which the engine answers.
 func (e *Engine) Vintage() *vintage.Vintage { return e.v }
 
 // parse reads a query.
@@ -42,12 +42,12 @@ func (q *Query) parse(completing bool) *parse.Question {
 	}
 	street := q.Street
 	if street == "" {
-		street = q.Complement // what the base has is not in it otherwise
+		street = q.Complement // next to a street it holds nothing that the base has
 	}
 	return parse.Fields(parse.Parts{Number: q.Number, Street: street, Postcode: q.Postcode, Commune: q.Commune})
 }
 
-// scopeOf is what narrows a query: its filter, a code, a position.
+// scopeOf returns what narrows a query: its filter, a code, a position.
 func (e *Engine) scopeOf(query *Query, q *parse.Question) search.Scope {
 	s := search.Scope{Types: query.Types, Communes: e.areaOf(query.Filter), Postcodes: query.Postcodes, Departments: query.Departments}
 	if code := e.codeOf(query, q); code != "" {
@@ -63,7 +63,7 @@ func (e *Engine) scopeOf(query *Query, q *parse.Question) search.Scope {
 
 // codeOf is the INSEE code that was typed, or empty. A postcode that no commune has and that is the INSEE code of one is taken
 // for the code, unless CEDEX or the name of another commune stands next to it: 38042 Grenoble CEDEX. A code of Corsica is
-// no postcode in any case.
+// never a postcode.
 func (e *Engine) codeOf(query *Query, q *parse.Question) string {
 	if query.CityCode != "" {
 		return query.CityCode
@@ -105,7 +105,7 @@ func (x *communes) communesAround(p vintage.Point) search.Area {
 	return search.NewArea(all)
 }
 
-// areaOf are the communes a filter lets through. What a filter says that names no commune lets none through.
+// areaOf are the communes that a filter admits. A filter that matches no commune excludes everything.
 func (x *communes) areaOf(f Filter) search.Area {
 	var parts []search.Area
 	if len(f.CityCodes) > 0 {
@@ -127,7 +127,7 @@ func (x *communes) areaOf(f Filter) search.Area {
 	return both
 }
 
-// communesOf are the communes with those codes: a city stands for its arrondissements, a former commune for the one it
+// communesOf are the communes with some codes: a city stands for its arrondissements, a former commune for the one it
 // is part of.
 func (x *communes) communesOf(codes []string) search.Area {
 	var all []uint32

@@ -10,7 +10,7 @@ import (
 	"lieudit/queries/address/text"
 )
 
-// typedParts is an address of which only the commune was found, part by part as typed.
+// typedParts are the parts, as typed, of an address of which only the commune was found.
 type typedParts struct {
 	line, postcode, city, complement string
 
@@ -20,9 +20,9 @@ type typedParts struct {
 // fallback finds the commune that answers if the address is missing.
 type fallback struct{ *Engine }
 
-// match is the commune that was typed, in the place of an address that is not there: the one of a code; the one that the
-// search recognised; otherwise one that the table alone knows by name; otherwise the only one that a postcode or a filter names. Of
-// several that were typed as well none answers.
+// match returns the typed commune if the address is missing: the commune of a code; the one that the
+// search recognised; one that only the table knows by name; the only one that a postcode or a filter names. It has no
+// answer if several communes were typed.
 func (e fallback) match(query *Query, q *parse.Question, found *search.Result) (Match, bool) {
 	if len(query.Types) > 0 && !slices.Contains(query.Types, Municipality) {
 		return Match{}, false
@@ -44,7 +44,7 @@ func (e fallback) match(query *Query, q *parse.Question, found *search.Result) (
 	return e.communeMatch(r, &typed), true
 }
 
-// coded is the commune of a code that was typed. The name next to it says less.
+// coded is the commune of a typed code, which outweighs the name next to it.
 func (e fallback) coded(code string, q *parse.Question) (r Record, typed typedParts, ok bool) {
 	if code == "" {
 		return r, typed, false
@@ -83,7 +83,7 @@ func (e fallback) recognized(query *Query, found *search.Result) (r Record, type
 }
 
 // namedInTable is the commune of which the vintage has no row and that the words name where communes stand: in their field,
-// behind the postcode, or at the end of the line.
+// after the postcode, or at the end of the line.
 func (e fallback) namedInTable(query *Query, q *parse.Question) (r Record, typed typedParts, ok bool) {
 	f := query.Filter
 	if q.Postcode.Code != 0 {
@@ -104,7 +104,7 @@ func (e fallback) namedInTable(query *Query, q *parse.Question) (r Record, typed
 	return r, typed, false
 }
 
-// departmentAt is the code of a department that ends the line behind the name of a commune: Lyon (69).
+// departmentAt is the code of a department that ends the line after the name of a commune: Lyon (69).
 func departmentAt(q *parse.Question) parse.Mask {
 	words := q.Words() &^ q.Complement
 	if words.Count() < 2 || q.Postcode.Code != 0 {
@@ -136,10 +136,10 @@ func placeSpans(q *parse.Question, department parse.Mask) (spans []parse.Mask) {
 	return spans
 }
 
-// mostNamesakes bounds the names that are looked at: what so many begin with names none.
+// mostNamesakes bounds the names that are read: words with which more names begin do not identify a commune.
 const mostNamesakes = 64
 
-// namesakes are the communes that a name names under a filter: by the whole name, or where none has it by the first words.
+// namesakes are the communes within a filter that have a name or, if there are none, whose name begins with it.
 func (e fallback) namesakes(name string, f Filter) (all []commune.Match) {
 	found := e.table.Search(commune.Query{Text: name, Limit: mostNamesakes, Postcodes: f.Postcodes, Departments: f.Departments})
 	for _, m := range found {
@@ -154,8 +154,8 @@ func (e fallback) namesakes(name string, f Filter) (all []commune.Match) {
 	return all
 }
 
-// onlyCommune is the commune that has a typed postcode alone, or that the filter names alone. Where the words behind the postcode
-// are the name of a commune, it is that of another.
+// onlyCommune is the only commune with the typed postcode, or the only one that the filter names. If the words after the postcode
+// are the name of a commune, another one is meant.
 func (e fallback) onlyCommune(query *Query, q *parse.Question) (r Record, typed typedParts, ok bool) {
 	typed = partsOf(q, q.PlaceOnly)
 	typed.isStrange = typed.city != ""
@@ -172,7 +172,7 @@ func (e fallback) onlyCommune(query *Query, q *parse.Question) (r Record, typed 
 	return r, typed, ok
 }
 
-// onlyServed is the code of the only commune that the typed postcode serves, otherwise that of the filter; empty where there are
+// onlyServed is the code of the only commune that the typed postcode serves, otherwise that of the filter; empty if there are
 // several. A city has the postcodes of its arrondissements.
 func (e fallback) onlyServed(query *Query, postcode string) (code string) {
 	if postcode == "" && len(query.Postcodes) == 1 {
@@ -189,8 +189,8 @@ func (e fallback) onlyServed(query *Query, postcode string) (code string) {
 	return code
 }
 
-// setPostcodeFor gives a commune's record the postcode that was typed or that is asked for, where the commune has it. It answers
-// false where the filter asks for others.
+// setPostcodeFor gives a commune's record the typed postcode or the one of the filter, if the commune has it. It returns
+// false if the filter asks for others.
 func (e fallback) setPostcodeFor(r *Record, query *Query, typed string) bool {
 	for _, code := range append([]string{typed}, query.Postcodes...) {
 		if e.serves(code, r.CityCode) && (len(query.Postcodes) == 0 || slices.Contains(query.Postcodes, code)) {
@@ -201,7 +201,7 @@ func (e fallback) setPostcodeFor(r *Record, query *Query, typed string) bool {
 	return len(query.Postcodes) == 0 || slices.Contains(query.Postcodes, r.Postcode)
 }
 
-// passes reports whether a filter lets a commune through.
+// passes reports whether a filter admits a commune.
 func (e fallback) passes(f Filter, r *Record) bool {
 	if len(f.Departments) > 0 && !slices.Contains(f.Departments, r.Department.Code) {
 		return false
@@ -229,7 +229,7 @@ func (e fallback) communeMatch(r Record, typed *typedParts) Match {
 	return m
 }
 
-// cityComponent compares what was typed for a commune with the one that answers.
+// cityComponent compares the typed commune with the one that answers.
 func (e fallback) cityComponent(typed *typedParts, r *Record) Component {
 	known, _ := e.table.ByCode(r.CityCode)
 	isNamed := func(m commune.Match) bool { return m.Code == r.CityCode || known != nil && m.Code == known.Parent }
@@ -254,7 +254,7 @@ func splitNumber(line string) (number, rep, street string) {
 	return q.Typed(n.At &^ q.Reps), q.Typed(n.At & q.Reps), q.Typed(q.All &^ n.At)
 }
 
-// confirmedShare is how much of what was typed is confirmed, weighed as a search does.
+// confirmedShare is the confirmed share of the typed parts, with the weights of a search.
 func (c *Components) confirmedShare() float64 {
 	var confirmed, typed float64
 	for _, part := range [...]struct {

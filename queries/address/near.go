@@ -17,9 +17,9 @@ type Neighbour struct {
 	Distance int // metres
 }
 
-// Near is what lies within n metres of a position and passes a filter, the nearest first, ties by id: at most limit
-// records. Of types none means all but communes. A commune is as far as its nearest address; where no commune has one so
-// near, the answer is the one whose bounds hold the position, at whatever distance.
+// Near returns what lies within n metres of a position and passes a filter, the nearest first, ties by id: at most limit
+// records. Without types it returns all but communes. A commune is as far as its nearest address; if no commune has one so
+// near, it returns the one whose bounds hold the position, at any distance.
 func (e *Engine) Near(at geo.Point, metres float64, limit int, f Filter) []Neighbour {
 	s := e.newNearSearch(at, f)
 	if s.within != nil && len(s.within) == 0 {
@@ -38,7 +38,7 @@ func (e *Engine) Near(at geo.Point, metres float64, limit int, f Filter) []Neigh
 	return out
 }
 
-// nearSearch looks for what lies around a centre and passes a filter.
+// nearSearch searches around a centre, within a filter.
 type nearSearch struct {
 	e         *Engine
 	at        geo.Point
@@ -73,7 +73,7 @@ func (e *Engine) newNearSearch(at geo.Point, f Filter) *nearSearch {
 }
 
 // entities are the house numbers, streets and localities within n metres: all of them, or those of a smaller circle
-// that holds as many as are asked for.
+// that holds as many as the limit.
 func (s *nearSearch) entities(metres float64, limit int) (found []near) {
 	for radius := min(metres, 60); ; radius = min(radius*2, metres) {
 		found = s.entitiesWithin(radius)
@@ -83,7 +83,7 @@ func (s *nearSearch) entities(metres float64, limit int) (found []near) {
 	}
 }
 
-// nearer is how many lie no further than n metres, before rounding.
+// nearer counts the results within n metres, before rounding.
 func nearer(found []near, metres float64) (n int) {
 	for i := range found {
 		if float64(found[i].metres) <= metres {
@@ -183,8 +183,8 @@ func (s *nearSearch) communes(metres float64) (found []near) {
 	return found
 }
 
-// nearestRow is the house number nearest to the centre within n metres. Streets lie where one of their numbers
-// does, which is too far from the centre to tell on which side of a limit it is.
+// nearestRow is the house number nearest to the centre within n metres. The position of a street is that of
+// one of its numbers, which is too far from the centre to decide on which side of a boundary the centre lies.
 func (s *nearSearch) nearestRow(metres float64) (row uint32, least float64, ok bool) {
 	for radius := min(metres, 60); ; radius = min(radius*2, metres) {
 		least = radius
@@ -223,7 +223,7 @@ func (s *nearSearch) holding() []near {
 	return []near{{Municipality, best, int(math.Round(least))}}
 }
 
-// toNearestStreet is how far the nearest street or locality of a commune lies.
+// toNearestStreet is the distance to the nearest street or locality of a commune.
 func (s *nearSearch) toNearestStreet(commune uint32) float64 {
 	least := math.Inf(1)
 	for street, to := s.e.v.CommuneStreets(commune); street < to; street++ {
@@ -232,7 +232,7 @@ func (s *nearSearch) toNearestStreet(commune uint32) float64 {
 	return least
 }
 
-// sort puts the nearest first; ids decide between those that are as far, by their metres.
+// sort puts the nearest first, in whole metres, and breaks ties by id.
 func (s *nearSearch) sort(found []near) {
 	slices.SortFunc(found, func(x, y near) int {
 		if c := cmp.Compare(x.metres, y.metres); c != 0 {
@@ -252,7 +252,7 @@ func (s *nearSearch) id(n near) string {
 	return s.e.v.ID(s.e.v.StreetEntity(n.ordinal))
 }
 
-// record is what was found as an answer, with a postcode that is asked for where it has several.
+// record makes the record of a result, with a postcode of the filter if it has several.
 func (s *nearSearch) record(n near) Record {
 	switch n.kind {
 	case Municipality:

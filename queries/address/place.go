@@ -10,8 +10,8 @@ import (
 	"lieudit/queries/address/text"
 )
 
-// Place is the commune that a text means as a place to look around: a text that is a postcode, the name of a commune, or both, with or
-// without the department or the region, and nothing else. Of several communes it is the most populous one, and of the name of a city the
+// Place returns the commune that a text names as a place to search around: the text is a postcode, the name of a commune, or both, with or
+// without the department or the region, and nothing else. Of several communes it is the most populous one; the name of a city means the
 // city itself; the postcode of an arrondissement means the arrondissement. The vintage need not cover the commune. Unlike a text to
 // verify, five digits are a postcode first, and the code of a commune if they are not one.
 func (e *Engine) Place(typed string) (Record, bool) {
@@ -93,7 +93,7 @@ func (e placeFinder) servedCommunes(postcode string) []*commune.Commune {
 	})
 }
 
-// coveredBy returns the commune of an INSEE code, none if it is not one.
+// coveredBy returns the commune of an INSEE code, or nothing if it is not one.
 func (e placeFinder) coveredBy(code string) []*commune.Commune {
 	if c, ok := e.table.ByCode(code); ok {
 		return []*commune.Commune{c}
@@ -107,7 +107,7 @@ func (e placeFinder) hasPostcode(c *commune.Commune, postcode string) bool {
 		slices.ContainsFunc(e.table.Children(c.Code), func(part *commune.Commune) bool { return e.serves(postcode, part.Code) })
 }
 
-// named returns the communes of which some words are the whole name.
+// named returns the communes whose whole name is some words.
 func (e placeFinder) named(words []string) []*commune.Commune {
 	return e.table.Named(text.Terms(strings.Join(words, " ")))
 }
@@ -127,8 +127,8 @@ func (e placeFinder) namedInDivision(words []string) []*commune.Commune {
 	})
 }
 
-// mostPopulous returns the most populous of some communes, of equal ones the one that comes first by code, or nil. A commune that is part
-// of another comes after those that are not: its population is unknown as a rule.
+// mostPopulous returns the most populous of some communes, the first by code on a tie, or nil. A commune that is part
+// of another comes after those that are not, because its population is usually unknown.
 func mostPopulous(communes []*commune.Commune) *commune.Commune {
 	if len(communes) == 0 {
 		return nil
@@ -153,7 +153,7 @@ func (e placeFinder) viewPlace(c *commune.Commune) (Record, bool) {
 	return r, ok
 }
 
-// meanCentre is the middle of the centres of some communes, 0 0 if no centre is known.
+// meanCentre is the mean of the centres of some communes, 0 0 if no centre is known.
 func meanCentre(communes []*commune.Commune) (lon, lat float64) {
 	known := 0.0
 	for _, c := range communes {
@@ -173,13 +173,13 @@ type LocalityQuery = commune.Query
 // Locality is a commune of the table, where it lies, and how well its name fits.
 type Locality struct {
 	*commune.Commune
-	Lon, Lat   float64 // the middle of its addresses in the vintage, or the table's where it has none there
+	Lon, Lat   float64 // the middle of its addresses in the vintage, or the table's centre if it has no addresses
 	Department commune.Division
 	Region     commune.Division
 	Score      float64
 }
 
-// Localities are the communes that fit, the best first; of as good ones the most populous, then by code. A text without a
+// Localities returns the communes that fit, the best first; ties by population, then by code. A text without a
 // letter or digit is ErrUnparsable.
 func (e *Engine) Localities(query LocalityQuery) ([]Locality, error) {
 	if query.Text != "" && text.Fold(query.Text) == "" {

@@ -1,13 +1,13 @@
-// Package address answers questions about addresses from one vintage: what was typed is read, compared and judged in
-// one way, whichever the question. The same question has the same answer every time, to the last tie.
+// Package address answers questions about addresses from one vintage: typed text is read, compared and judged in
+// one way, whatever the kind of question. The same question has the same answer every time, including ties.
 //
 // A question passes through three packages:
 //
-//	Query ──> parse.Question     which words, numbers and signs were typed, and what they may be
+//	Query ──> parse.Question     the words, numbers and signs that were typed, and what they may be
 //	      ──> search.Result      the candidates of the vintage, scored, in their order
-//	      ──> Match, Suggestion  records, with what became of each part that was typed
+//	      ──> Match, Suggestion  records, and whether each typed part is confirmed
 //
-// View, Near and Localities look up by id, by position and by name of a commune; they do not search.
+// View, Near and Localities look up an id, a position or the name of a commune; they do not search.
 package address
 
 import (
@@ -21,7 +21,7 @@ import (
 var (
 	// ErrShort: too little was typed to search for.
 	ErrShort = errors.New("too short to search for")
-	// ErrUnparsable: no number, street, postcode or commune can be read from what was typed.
+	// ErrUnparsable: no number, street, postcode or commune can be read from the typed text.
 	ErrUnparsable = errors.New("no address in it")
 )
 
@@ -36,7 +36,7 @@ const (
 	Municipality = search.Municipality
 )
 
-// Source, CandidateQuery and CandidateResult are how candidates come from an index outside.
+// Source, CandidateQuery and CandidateResult let candidates come from an external index.
 type (
 	Source          = search.Source
 	CandidateQuery  = search.CandidateQuery
@@ -56,12 +56,12 @@ type Query struct {
 
 	Limit int // at least 1
 	Filter
-	Bias *geo.Point // what lies nearer comes first among what fits about as well
+	Bias *geo.Point // of answers that fit about as well, the nearer comes first
 
-	CommuneFallback bool // Verify answers with the typed commune where it does not have the address
+	CommuneFallback bool // Verify answers with the typed commune if the address is missing
 }
 
-// Filter keeps answers out. An empty list lets everything pass.
+// Filter restricts the answers. An empty list restricts nothing.
 type Filter struct {
 	Types       []Type
 	Postcodes   []string
@@ -69,16 +69,16 @@ type Filter struct {
 	Departments []string
 }
 
-// Record is an address, a street, a locality or a commune. What is unknown is empty.
+// Record is an address, a street, a locality or a commune. Unknown fields are empty.
 type Record struct {
 	ID           string
 	BanID        string
-	BanIDOrigin  Origin // of BanID; empty where there is none
+	BanIDOrigin  Origin // of BanID; empty without one
 	Type         Type
 	Label        string
 	Number       string
 	Rep          string
-	Street       string // of a locality: its name
+	Street       string // the name, for a locality
 	Locality     string
 	AFNOR        string
 	Postcode     string
@@ -92,23 +92,23 @@ type Record struct {
 	PositionType string
 	Certified    bool
 	Parcels      []string
-	Population   int // of a municipality; 0 when not known
+	Population   int // of a municipality; 0 if unknown
 	Department   commune.Division
 	Region       commune.Division
 
-	StreetLine, ComplementLine, CityLine string // as La Poste writes them
+	StreetLine, ComplementLine, CityLine string // in the form of La Poste
 	Vintage                              string
 }
 
-// Origin is who made an id_ban.
+// Origin is the source of an id_ban.
 type Origin string
 
 const (
 	BAN     Origin = "ban"     // the base, in a column of its file, of this vintage or an earlier one
-	Lieudit Origin = "lieudit" // the program, where the file had none
+	Lieudit Origin = "lieudit" // the program, if the file had none
 )
 
-// Verdict is what the engine says of a match.
+// Verdict is the engine's judgement of a match.
 type Verdict string
 
 const (
@@ -116,22 +116,22 @@ const (
 	Exact Verdict = "match_exact"
 	// Probable: anything else that is good enough to show.
 	Probable Verdict = "match_probable"
-	// CommuneOnly: the address was not found, and the commune that was typed answers in its place.
+	// CommuneOnly: the address was not found, and the typed commune answers instead.
 	CommuneOnly Verdict = "commune_seule"
 )
 
-// Status is what became of a component.
+// Status is how a component of the query compares with the record.
 type Status string
 
 const (
-	Confirmed   Status = "confirme"     // typed, and so in the base
-	Corrected   Status = "corrige"      // typed otherwise than in the base
+	Confirmed   Status = "confirme"     // typed as in the base
+	Corrected   Status = "corrige"      // typed differently from the base
 	Added       Status = "ajoute"       // not typed, known to the base
 	Unconfirmed Status = "non_confirme" // typed, and not in the base
-	Absent      Status = "absent"       // not known, and not typed but for a complement
+	Absent      Status = "absent"       // unknown, and not typed unless it is a complement
 )
 
-// Component compares one part of what was typed with what was found.
+// Component compares one typed part with the record.
 type Component struct {
 	Typed, Kept string
 	Status      Status
@@ -141,11 +141,11 @@ type Component struct {
 type Components struct {
 	Number, Rep, Street, Postcode, City Component
 
-	// Complement is what was typed of building, floor, post box and CEDEX. The base has none of these: it is Absent, and says
-	// nothing against a match. It is Confirmed where it is the lieu-dit of the address.
+	// Complement is the typed building, floor, post box and CEDEX. The base does not have these, so it is Absent, and does
+	// not count against a match. It is Confirmed if it is the lieu-dit of the address.
 	Complement Component
 
-	// Unknown are words of the complement, as typed, that nothing explains next to a street that was found: most name a building or a company.
+	// Unknown are words of the complement, as typed, that nothing explains next to a street that was found. Most name a building or a company.
 	Unknown []string
 }
 
@@ -156,11 +156,11 @@ type Match struct {
 	Next        float64 // the score of the best other answer
 	Verdict     Verdict
 	Precision   Type
-	IsResolved  bool   // it stands for what was typed without human confirmation: what Engine.Resolve goes by
-	Reason      Reason // why it does not, empty where it does
+	IsResolved  bool   // it may be taken for the typed address without human confirmation, as Engine.Resolve does
+	Reason      Reason // why it is not; empty if it is
 	NumberTyped bool
-	NumberFound bool     // with its repetition index, where one was typed
-	Nearby      []string // numbers of the street close to one that is missing
+	NumberFound bool     // with its repetition index, if one was typed
+	Nearby      []string // numbers of the street close to the missing one
 	Components  Components
 }
 

@@ -12,26 +12,26 @@ import (
 // Reason is why a match does not resolve, or why a question has no match: the first of the list below that holds.
 type Reason string
 
-// The reasons in their order. Those about the place come first, because nothing is looked for in another place.
+// The reasons in their order. Those about the place come first, because no other place is searched.
 const (
-	NotCovered           Reason = "hors_couverture"       // the vintage has no row of the commune, or without one of the department
-	CityUnknown          Reason = "commune_inconnue"      // what stands where a commune does names none
+	NotCovered           Reason = "hors_couverture"       // the vintage has no row of the commune or, without a commune, of the department
+	CityUnknown          Reason = "commune_inconnue"      // the words where a commune is expected do not name one
 	CityContradicted     Reason = "commune_contredite"    // the address lies in another commune than the typed one
 	PostcodeContradicted Reason = "code_postal_contredit" // the commune does not have the typed postcode
-	StreetAbsent         Reason = "voie_absente"          // the base does not have the street but at most one of a like name, or none was typed
+	StreetAbsent         Reason = "voie_absente"          // the base has at most a street of a similar name, or no street was typed
 	NumberAbsent         Reason = "numero_absent"         // the street does not have the number with its repetition index
-	WordsUnknown         Reason = "mots_inconnus"         // words are left that nothing explains
+	WordsUnknown         Reason = "mots_inconnus"         // nothing explains some of the words
 	SeveralFit           Reason = "plusieurs_adresses"    // others fit about as well
 	LowScore             Reason = "score_faible"
 )
 
-// Rank is the place of a reason in their order, from 1; 0 for none.
+// Rank is the position of a reason in their order, from 1; 0 without one.
 func (r Reason) Rank() int {
 	return 1 + slices.Index([]Reason{NotCovered, CityUnknown, CityContradicted, PostcodeContradicted, StreetAbsent, NumberAbsent, WordsUnknown,
 		SeveralFit, LowScore}, r)
 }
 
-// Explain is Verify. Where it answers nothing the reason is why.
+// Explain is Verify that also returns the reason if there is no match.
 func (e *Engine) Explain(ctx context.Context, query Query) ([]Match, Reason, error) {
 	q := query.parse(false)
 	out, found, err := e.verify(ctx, &query, q)
@@ -96,7 +96,7 @@ func (e reasoner) reasonOfCommune(typed *typedParts, m *Match) Reason {
 	return LowScore
 }
 
-// reasonForNone is why a question has no match. A question for some types alone is asked again for all of them.
+// reasonForNone is why a question has no match. A question restricted to some types is asked again for all of them.
 func (e reasoner) reasonForNone(ctx context.Context, query *Query, q *parse.Question, found *search.Result) (Reason, error) {
 	if reason := e.reasonInPlace(query, q, found); reason != "" {
 		return reason, nil
@@ -118,7 +118,7 @@ func (e reasoner) reasonForNone(ctx context.Context, query *Query, q *parse.Ques
 	return NumberAbsent, nil
 }
 
-// reasonInPlace is what is wrong with the place that was typed, or empty.
+// reasonInPlace is the error in the typed place, or empty.
 func (e reasoner) reasonInPlace(query *Query, q *parse.Question, found *search.Result) Reason {
 	place, code := found.TypedPlace(nil), e.codeOf(query, q)
 	postcode := ""
@@ -141,7 +141,7 @@ func (e reasoner) reasonInPlace(query *Query, q *parse.Question, found *search.R
 	return ""
 }
 
-// isOutside reports whether the vintage has no row where the filter or the typed postcode says, and nothing else says where.
+// isOutside reports whether the vintage has no row within the filter or the typed postcode, and nothing else gives the place.
 func (e reasoner) isOutside(query *Query, postcode string) bool {
 	if area := e.areaOf(query.Filter); area != nil && len(area) == 0 {
 		return true
@@ -160,8 +160,8 @@ func (e reasoner) isOutside(query *Query, postcode string) bool {
 	return !e.hasDepartment(commune.DepartmentOf(postcode))
 }
 
-// hasDepartment reports whether the vintage has a row of the department whose code begins a postcode. What is no such code is
-// none that it lacks.
+// hasDepartment reports whether the vintage has a row of the department whose code begins a postcode. It is true
+// if no department has that code.
 func (e reasoner) hasDepartment(code string) bool {
 	if code == "20" {
 		return e.hasDepartment("2A") || e.hasDepartment("2B")
@@ -170,7 +170,7 @@ func (e reasoner) hasDepartment(code string) bool {
 	return !isKnown || len(e.index.InDepartments([]string{code})) > 0
 }
 
-// isPostcodeOf reports whether the typed postcode may be that of the commune that was named, or without one is that of any.
+// isPostcodeOf reports whether the typed postcode may be that of the named commune or, without a name, of any commune.
 func (e reasoner) isPostcodeOf(postcode string, isCedex bool, found *search.Result) bool {
 	c, ok := found.NamedCommune()
 	if !ok {

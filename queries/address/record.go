@@ -28,7 +28,7 @@ func (x *records) record(c *search.Candidate) Record {
 	return x.streetRecord(c.Street, c.Facet())
 }
 
-// cityRecord is Paris, Lyon or Marseille as a whole, of one of its arrondissements.
+// cityRecord is the record of Paris, Lyon or Marseille as a whole, from one of its arrondissements.
 func (x *records) cityRecord(arrondissement uint32) Record {
 	known, ok := x.table.ByCode(x.v.Commune(arrondissement).String())
 	if ok && known.Parent != "" {
@@ -56,7 +56,7 @@ func (x *records) communeRecord(ordinal, postcode uint32) Record {
 	return r
 }
 
-// setCentre puts the record of a commune that has no addresses of its own where the table has its centre. All others lie in
+// setCentre puts the record of a commune without addresses at the centre that the table has. All others lie in
 // the middle of their addresses, which is in town, for all endpoints: the table's centres are those of the territories.
 func setCentre(r *Record, c *commune.Commune) {
 	if !c.Located() {
@@ -66,7 +66,7 @@ func setCentre(r *Record, c *commune.Commune) {
 	r.X, r.Y, _ = c.Projected()
 }
 
-// addCommune adds what the table of communes knows.
+// addCommune adds the data of the table of communes.
 func (x *records) addCommune(r *Record) {
 	code := commune.DepartmentOf(r.CityCode)
 	if known, ok := x.table.ByCode(r.CityCode); ok {
@@ -109,7 +109,7 @@ func (x *records) rowRecord(row, street uint32) Record {
 	return r
 }
 
-// identify sets the ids of a record. Vintages of the first format may hold a UUID of zeros, which is none.
+// identify sets the ids of a record. Vintages of the first format may hold a UUID of zeros for a missing one.
 func (x *records) identify(r *Record, entity vintage.Entity) {
 	r.ID = x.v.ID(entity)
 	u := x.v.UUID(entity)
@@ -145,7 +145,7 @@ func (x *records) base(s vintage.Street, f vintage.Facet) Record {
 	return r
 }
 
-// onlyPostcode is the postcode that the table has for a commune, if it has one alone.
+// onlyPostcode is the postcode that the table has for a commune, if it has only one.
 func (x *records) onlyPostcode(code string) string {
 	if known, ok := x.table.ByCode(code); ok {
 		return known.OnlyPostcode()
@@ -169,8 +169,8 @@ func cityLine(postcode, name string) string {
 	return strings.TrimSpace(postcode + " " + strings.ToUpper(text.Fold(name)))
 }
 
-// finish sets what is made of the other fields. A label has the postcode of the row; a row without one takes that of its
-// commune, if there is one alone.
+// finish derives fields from the others. A label has the postcode of the row; a row without one takes that of its
+// commune, if it has only one.
 func (x *records) finish(r *Record) {
 	r.Label = joined(r.HouseNumber(), r.Street, r.Postcode, r.City)
 	if r.Postcode == "" {
@@ -192,7 +192,7 @@ func (r *Record) HouseNumber() string {
 	return r.Number + r.Rep
 }
 
-// joined joins what is there with spaces.
+// joined joins non-empty texts with spaces.
 func joined(parts ...string) string {
 	kept := parts[:0]
 	for _, p := range parts {

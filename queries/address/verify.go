@@ -13,7 +13,7 @@ import (
 	"lieudit/queries/address/text"
 )
 
-// The rule by which a match stands for what was typed without human confirmation, where it is not exact. Measured on real questions: it
+// The rule by which an inexact match is taken for the typed address without human confirmation. Measured on real questions: it
 // refuses 8 in 100 right answers.
 const (
 	resolvedScore = 0.70
@@ -32,14 +32,14 @@ func (q *Query) line() string {
 	return joined(q.Number, street, q.Postcode, q.Commune)
 }
 
-// Verify judges an address: the matches that are good enough, the best first. None is not an error; ErrUnparsable is one.
-// The context bounds a source outside; the vintage's own index does not wait.
+// Verify returns the matches of an address that are good enough, the best first. No match is not an error; ErrUnparsable is.
+// The context bounds an external source; the vintage's own index does not wait.
 func (e *Engine) Verify(ctx context.Context, query Query) ([]Match, error) {
 	out, _, err := e.verify(ctx, &query, query.parse(false))
 	return out, err
 }
 
-// verify is Verify, with all that the search found.
+// verify is Verify with the whole result of the search.
 func (e *Engine) verify(ctx context.Context, query *Query, q *parse.Question) (out []Match, found *search.Result, err error) {
 	if found, err = e.search(ctx, query, q); err != nil {
 		return nil, nil, err
@@ -58,8 +58,8 @@ func (e *Engine) verify(ctx context.Context, query *Query, q *parse.Question) (o
 	return out, found, nil
 }
 
-// Resolve is the one address that a text stands for, if there is one that can be taken for it without human confirmation: what is
-// near, placed or routed goes by this rule and by no other. Text that is not an address resolves to none.
+// Resolve returns the address that can be taken for a text without human confirmation, if there is one. Everything that is
+// located or routed by address follows this rule. Text that is not an address resolves to nothing.
 func (e *Engine) Resolve(ctx context.Context, query Query) (m Match, ok bool, err error) {
 	query.Limit, query.CommuneFallback = 1, false
 	found, err := e.Verify(ctx, query)
@@ -72,7 +72,7 @@ func (e *Engine) Resolve(ctx context.Context, query Query) (m Match, ok bool, er
 	return found[0], true, nil
 }
 
-// ExplainUnresolved is why Resolve answers none to a query; empty where it answers one.
+// ExplainUnresolved is why Resolve has no address for a query; empty if it has one.
 func (e *Engine) ExplainUnresolved(ctx context.Context, query Query) (Reason, error) {
 	query.Limit, query.CommuneFallback = 1, false
 	found, reason, err := e.Explain(ctx, query)
@@ -85,7 +85,7 @@ func (e *Engine) ExplainUnresolved(ctx context.Context, query Query) (Reason, er
 	return reason, err
 }
 
-// search finds the candidates of a query. What names no part of an address is ErrUnparsable.
+// search finds the candidates of a query. It fails with ErrUnparsable if the query names no part of an address.
 func (e *Engine) search(ctx context.Context, query *Query, q *parse.Question) (*search.Result, error) {
 	found, err := e.index.Search(ctx, q, e.scopeOf(query, q))
 	if err != nil {
@@ -144,7 +144,7 @@ func (m *Match) isAhead() bool {
 	return math.Round(m.Score*scale)-math.Round(m.Next*scale) >= resolvedAhead*scale
 }
 
-// isCommuneAlone is false where a commune matches and more than a commune was typed: a building is not its commune's centre.
+// isCommuneAlone is false if a commune matches and more than a commune was typed: a building is not its commune's centre.
 // CEDEX belongs to the name of a commune.
 func (m *Match) isCommuneAlone() bool {
 	c := &m.Components
@@ -189,8 +189,8 @@ func components(x *search.Explanation, r *Record) (out Components) {
 	return out
 }
 
-// citeCode shows a code that stands alone for the commune, and marks one that is none: the name next to it is another than
-// it says, and alone it names nothing.
+// citeCode shows a code that stands alone for the commune, and marks a code that no commune has: it contradicts the name
+// next to it, and alone it names nothing.
 func (c *Components) citeCode(code string, isKnown bool) {
 	switch {
 	case code == "":
@@ -204,7 +204,7 @@ func (c *Components) citeCode(code string, isKnown bool) {
 	}
 }
 
-// complement is what became of a complement: the lieu-dit of the record, or nothing that the base has.
+// complement compares the typed complement with the lieu-dit of the record, the only one that the base has.
 func complement(typed string, r *Record) Component {
 	if locality := text.Fold(r.Locality); typed != "" && typed == locality && r.Type == HouseNumber {
 		return Component{typed, r.Locality, Confirmed}
@@ -212,7 +212,7 @@ func complement(typed string, r *Record) Component {
 	return Component{typed, "", Absent}
 }
 
-// complement is the complement of an address in parts, folded. Without a street it is read as one.
+// complement is the complement of an address in parts, folded. Without a street it is read as the street.
 func (q *Query) complement() string {
 	if q.Text != "" || q.Street == "" {
 		return ""
@@ -220,7 +220,7 @@ func (q *Query) complement() string {
 	return text.Fold(q.Complement)
 }
 
-// confirm takes what is written in another way for what it is, once every word is known to be confirmed.
+// confirm accepts another spelling of a component once every word is known to be confirmed.
 func (c *Components) confirm() {
 	for _, part := range [...]*Component{&c.Number, &c.Rep, &c.Street, &c.Postcode, &c.City} {
 		if part.Status == Corrected {

@@ -70,10 +70,10 @@ func (x *records) unmapped(code string) (Record, bool) {
 	return r, true
 }
 
-// knows reports whether a line is the name of a commune, or as far as it is typed the beginning of one.
+// knows reports whether a line is the name of a commune or, while it is being typed, the beginning of one.
 func (x *communes) knows(line string, growing bool) bool { return x.table.IsName(line, growing) }
 
-// isUnmapped reports whether a code is that of a commune of which the vintage has no address: nothing is found in it.
+// isUnmapped reports whether a code is that of a commune of which the vintage has no address, so nothing is found in it.
 func (x *communes) isUnmapped(code string) bool {
 	_, isKnown := x.table.ByCode(code)
 	return code != "" && isKnown && len(x.ordinals(code)) == 0

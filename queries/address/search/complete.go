@@ -10,18 +10,18 @@ import (
 
 // An unfinished line is first read strictly: only what holds every typed word is looked for, the last word as the beginning of
 // one. Each such word may stand in the name of the street or in that of its commune, so the places that words name are tried one
-// by one, and then no place at all. The looser readings of searcher.search follow only where nothing holds all words.
+// by one, and then no place at all. The looser readings of searcher.search follow only if nothing holds all words.
 
 const (
 	maxVisited  = 5_000   // streets whose names are read for one place
 	maxVisits   = 8_000   // for all places together
-	maxPassedBy = 400_000 // streets that are looked through for a number that stands alone; most have no number as high
+	maxPassedBy = 400_000 // streets that are searched for a number that stands alone; most have no number as high
 	skipsAVisit = 8       // streets without the number that are passed by in the time of a visit
 	enoughBegun = 24      // of those that begin as typed and have the number, after which no more are read
 	fewBegun    = 5       // of those that leave open whether the last word begins the name of a commune
 	fewHeld     = 24      // of those that hold the words in another order and have the number
 	fewLacking  = 16      // of those that lack the typed number
-	maxBegun    = 4_000   // communes whose name continues as typed, so that they are told apart from the rest
+	maxBegun    = 4_000   // communes whose name continues as typed, so that they can be tried before the rest
 )
 
 // completer finds what holds every typed word of an unfinished line.
@@ -40,7 +40,7 @@ func (s *searcher) completeLine() bool {
 	return c.complete(s.found.places)
 }
 
-// complete shortlists what holds every typed word in one of some places or anywhere. It reports whether the best of it needs no rival
+// complete shortlists what holds every typed word in one of some places or anywhere. It reports whether the best needs no rival
 // that holds fewer.
 func (c *completer) complete(places []place) bool {
 	for _, p := range places {
@@ -59,7 +59,7 @@ func (c *completer) complete(places []place) bool {
 	return best != nil && best.Score >= placedScore && best.isComplete()
 }
 
-// completedAreas are the areas in which addresses are looked for that no word places, the likeliest first.
+// completedAreas are the areas to search for addresses whose place no word names, the likeliest first.
 func (c *completer) completedAreas() (areas []Area) {
 	within := c.scope.Communes
 	if c.postcode.code != 0 {
@@ -83,7 +83,7 @@ type wholeFinder struct {
 	visits int // of streets that may still hold them, in the time of a street that is passed by
 }
 
-// heldWords are the words that the name of a street must hold, where some other words name its place.
+// heldWords are the words that the name of a street must hold if some other words name its place.
 type heldWords struct {
 	at     parse.Mask // the words that name the place
 	need   parse.Mask // all others but links and numbers
@@ -92,7 +92,7 @@ type heldWords struct {
 	whole  bool       // the name must have no further words, since those that were typed are not distinctive
 }
 
-// heldWords are those of the words next to some that name a place.
+// heldWords returns the words to hold next to some that name a place.
 func (f *wholeFinder) heldWords(at parse.Mask) heldWords {
 	words := f.streetWords(place{at: at})
 	h := heldWords{at: at, digits: words & f.q.Digits() &^ f.q.Postcode.PrefixAt}
@@ -113,12 +113,12 @@ func (f *wholeFinder) heldWords(at parse.Mask) heldWords {
 	return h
 }
 
-// completeIn matches a place that words name, and what holds the other words there.
+// completeIn matches a place that words name, and what holds the other words in it.
 func (c *completer) completeIn(p place) {
 	h := c.holders.heldWords(p.at)
 	from, to := c.v.CommuneStreets(p.commune)
 	switch {
-	case isBegun(c.q, p): // what it holds is found by completeBegunPlaces
+	case isBegun(c.q, p): // completeBegunPlaces finds what holds the other words
 	case isNumberAlone(c.q, h):
 		c.match.matchNumbers(p, from, to)
 	case h.need != 0:
@@ -186,7 +186,7 @@ func (c *completer) completeBegun(h heldWords, area Area) {
 }
 
 // findHolders are the first streets of an area that hold the words and have the typed number, in their order, which is that of
-// importance: those that begin as typed before others. Where none has the number, they are some that lack it.
+// importance: those that begin as typed before others. If none of them has the number, they are some that lack it.
 func (f *wholeFinder) findHolders(h heldWords, area Area) []uint32 {
 	var begun, found, lacking []uint32
 	left := min(maxVisited*skipsAVisit, f.visits)
@@ -261,7 +261,7 @@ func (f *wholeFinder) heldBy(term uint32, words parse.Mask) int {
 	return -1
 }
 
-// hasTypedNumber reports whether a street whose name holds some words has the house number among the others. One has it where none was
+// hasTypedNumber reports whether a street whose name holds some words has the house number among the others. It does if none was
 // typed.
 func (f *wholeFinder) hasTypedNumber(street uint32, held, placeAt parse.Mask) bool {
 	taken := held | placeAt | f.q.Postcode.PrefixAt
@@ -285,7 +285,7 @@ func (f *wholeFinder) hasTypedNumber(street uint32, held, placeAt parse.Mask) bo
 }
 
 // eachOfRarest calls yield with the streets of an area that hold the rarest of the words that must be held, in their order, until it
-// answers false. Where that is the unfinished one alone, the links right before it count as well.
+// answers false. If that is the unfinished word alone, the links right before it count as well.
 func (f *wholeFinder) eachOfRarest(h heldWords, area Area, yield func(street uint32) bool) {
 	words := h.need
 	if words == unfinishedWord(f.q) && words != 0 {
@@ -304,7 +304,7 @@ func (f *wholeFinder) eachOfRarest(h heldWords, area Area, yield func(street uin
 	switch {
 	case pivot >= 0:
 		f.eachOf(f.streetsOf(pivot), area, yield)
-	case words&^unfinishedWord(f.q) == 0 && (words == 0 || f.countStreets(f.q.Unfinished) > 0): // else the vintage lacks a word
+	case words&^unfinishedWord(f.q) == 0 && (words == 0 || f.countStreets(f.q.Unfinished) > 0): // otherwise the vintage lacks a word
 		f.eachBegun(words != 0, area, yield)
 	}
 }
@@ -331,7 +331,7 @@ func (f *wholeFinder) eachBegun(hasWord bool, area Area, yield func(street uint3
 	f.eachIn(area, yield)
 }
 
-// begunKind is the kind of street that the unfinished word begins and that most of the streets with such a term have. It is false where
+// begunKind is the kind of street that the unfinished word begins and that most of the streets with such a term have. It is false if
 // there is none.
 func (f *wholeFinder) begunKind() (term uint32, ok bool) {
 	if f.q.Unfinished < 0 {

@@ -14,13 +14,13 @@ import (
 // is forgiven.
 const fitsFairly = 700
 
-// placeFilter keeps out what does not lie where the question says.
+// placeFilter rejects candidates that lie elsewhere than the question says.
 type placeFilter struct {
 	*query
 	found recognition
 }
 
-// accepts reports whether a candidate lies where the question says: the named commune is its own, or the postcode is.
+// accepts reports whether a candidate lies where the question says: in the named commune, or in the postcode.
 // An address is never shown in a place that was not typed. One exception is marked as doubted: a house number that
 // fits exactly, in another commune of the typed postcode.
 func (f *placeFilter) accepts(c *Candidate) bool {
@@ -36,9 +36,9 @@ func (f *placeFilter) accepts(c *Candidate) bool {
 	return f.acceptsPostcode(c)
 }
 
-// acceptsPostcode reports whether the typed postcode lets a candidate be meant. Next to the name of a commune a wrong one is
-// forgiven, one of another department only where nothing else can be meant. Without a name an existing postcode binds; of
-// the same commune or city another one is forgiven where street and number are confirmed.
+// acceptsPostcode reports whether a candidate may be meant despite the typed postcode. Next to the name of a commune a wrong one is
+// forgiven, one of another department only if nothing else can be meant. Without a name an existing postcode binds; another one of
+// the same commune or city is forgiven if street and number are confirmed.
 func (f *placeFilter) acceptsPostcode(c *Candidate) bool {
 	isNamed := f.isNamedPlace(c)
 	switch {
@@ -80,12 +80,12 @@ func (f *placeFilter) namesOneCommune(p place) bool {
 	return len(known) > 0
 }
 
-// isElsewhere reports whether words name a commune that the candidate does not lie in. Words name one behind a
-// postcode, in a field of their own, and at the end or the beginning of the line. They name none where the name of
+// isElsewhere reports whether words name a commune that the candidate does not lie in. Words name one after a
+// postcode, in a field of their own, and at the end or the beginning of the line. They do not name one if the name of
 // the street holds them and all other distinctive words are explained.
 func (f *placeFilter) isElsewhere(c *Candidate) bool {
 	if len(f.scope.Cited) > 0 {
-		return !f.scope.Cited.Has(c.Commune) // a code says more than a name
+		return !f.scope.Cited.Has(c.Commune) // a code outweighs a name
 	}
 	if f.isInUnknownPlace(c) || f.isOutsideDivision(c) {
 		return true
@@ -104,8 +104,8 @@ func (f *placeFilter) isElsewhere(c *Candidate) bool {
 	return false
 }
 
-// isInUnknownPlace reports whether the field of the commune holds a name that is unknown, and nothing else says where
-// the address lies: no postcode, no code, no filter. Behind a postcode an unknown name leaves the postcode to bind.
+// isInUnknownPlace reports whether the field of the commune holds an unknown name, and nothing else says where
+// the address lies: no postcode, no code, no filter. After a postcode an unknown name leaves the postcode to bind.
 func (f *placeFilter) isInUnknownPlace(c *Candidate) bool {
 	if f.q.PlaceOnly == 0 || f.q.Postcode.At != 0 || f.scope.Communes != nil || c.place.at&f.q.PlaceOnly != 0 {
 		return false
@@ -114,14 +114,14 @@ func (f *placeFilter) isInUnknownPlace(c *Candidate) bool {
 }
 
 // isOutsideDivision reports whether the last words name a department or region, nothing else names a place, and the candidate
-// neither lies there nor holds the words otherwise.
+// neither lies there nor holds the words in its own names.
 func (f *placeFilter) isOutsideDivision(c *Candidate) bool {
 	isLocated := c.name != vintage.None || c.postcode == samePostcode || c.departmentAt != 0
 	return !isLocated && f.division.at&^f.q.Complement&c.unread != 0
 }
 
 // contradicts reports whether a mention names a commune that the candidate does not lie in. A mention that shares
-// words with the candidate's own place counts only where it reads these words better.
+// words with the candidate's own place counts only if it reads these words better.
 func (f *placeFilter) contradicts(m communeMention, c *Candidate) bool {
 	if m.at&c.place.at != 0 {
 		isApart := m.at&c.used == 0 || hasUnread(f.q, c) || f.q.Distinctive(c.used)&^m.at == 0 && f.found.isBinding(m)
@@ -140,7 +140,7 @@ func (f *placeFilter) contradicts(m communeMention, c *Candidate) bool {
 		others &^= c.fuzzy // it is rather the commune than a misspelt lieu-dit
 	}
 	if m.sim >= literalSim && (!c.isWhollyTyped || m.at&c.lastWord == 0) {
-		matched &^= c.fuzzy // nor is it a misspelt word of the street
+		matched &^= c.fuzzy // nor is it likely to be a misspelt word of the street
 	}
 	isExplained := distinctive&^(matched|others) == 0
 	switch {
@@ -156,7 +156,7 @@ func (f *placeFilter) contradicts(m communeMention, c *Candidate) bool {
 	return !f.found.isNamed(c.Commune, m)
 }
 
-// opensPhrase reports whether words stand right behind one that says that they name a building: résidence Azur.
+// opensPhrase reports whether words follow one that marks them as the name of a building: résidence Azur.
 func opensPhrase(q *parse.Question, words parse.Mask) bool {
 	i := words.First() - 1
 	for i >= 0 && q.IsStopWord(i) {
@@ -165,8 +165,8 @@ func opensPhrase(q *parse.Question, words parse.Mask) bool {
 	return i >= 0 && words&^q.Phrases == 0 && parse.IsPhraseWord(q.Terms[i].Typed)
 }
 
-// mayTakePlace reports whether the name of a street may hold words that name a commune elsewhere: behind a kind of
-// street, in a name that was typed in full (Grande Rue, Moulin Rouge), or where nothing else was typed. It sets
+// mayTakePlace reports whether the name of a street may hold words that name a commune elsewhere: after a kind of
+// street, in a name that was typed in full (Grande Rue, Moulin Rouge), or if nothing else was typed. It sets
 // borrowsCommune unless the name explains all that was typed, because any other such answer is never certain.
 func (f *placeFilter) mayTakePlace(m communeMention, c *Candidate) bool {
 	isAlone, isFull := f.q.Words()&^m.at == 0, c.isWhole && m.at&c.fuzzy == 0
@@ -181,14 +181,14 @@ func (f *placeFilter) mayTakePlace(m communeMention, c *Candidate) bool {
 }
 
 // isMisspeltThere reports whether words that name a commune exactly may still be misspelt words of a street: the commune
-// of the street was typed elsewhere, or they stand right next to the others of its name, of which one that tells streets apart was
-// typed as it is.
+// of the street was typed elsewhere, or they stand right next to the other words of its name, of which a distinctive one was
+// typed exactly.
 func isMisspeltThere(q *parse.Question, words parse.Mask, c *Candidate) bool {
 	return c.name != vintage.None && c.sim >= literalSim || c.used == c.contiguous && q.Distinctive(c.used&^c.fuzzy&^words) != 0
 }
 
 // isBetter reports whether a mention reads the words of the candidate's place better: it has more of them, or the
-// same ones exactly. A mention with the unfinished word is no better, since that word may grow into
+// same ones exactly. A mention with the unfinished word is not better, since that word may grow into
 // another.
 func (f *placeFilter) isBetter(m communeMention, c *Candidate) bool {
 	if m.sim < literalSim || c.place.at&^m.at != 0 || m.at&unfinishedWord(f.q) != 0 {
@@ -211,7 +211,7 @@ func isOtherOffice(v *vintage.Vintage, c *Candidate) bool {
 	return p.Kind == vintage.Delivery && p.Name != c.facet.Delivery && !slices.Equal(v.BareTerms(p.Name), v.BareTerms(c.facet.Delivery))
 }
 
-// relatePostcode says how the typed postcode relates to that of a candidate. The INSEE code of the commune counts
+// relatePostcode compares the typed postcode with that of a candidate. The INSEE code of the commune counts
 // as its postcode, because people mix the two up.
 func (f *placeFilter) relatePostcode(c *Candidate) postcodeRelation {
 	p, of := &f.q.Postcode, c.facet.Postcode
@@ -244,7 +244,8 @@ func (f *placeFilter) relatePostcode(c *Candidate) postcodeRelation {
 	return otherPostcode
 }
 
-// isCodeOf reports whether they are that of a candidate's commune. Signs that are a postcode as well name it only next to its name.
+// isCodeOf reports whether the typed characters are the code of a candidate's commune. If they are a postcode too, they are the code
+// only next to its name.
 func (f *placeFilter) isCodeOf(c *Candidate) bool {
 	return f.postcode.isCode(c.Commune) && (f.postcode.code == 0 || f.isNamedPlace(c))
 }
@@ -259,7 +260,7 @@ func isInDepartmentOf(v *vintage.Vintage, postcode uint32, c *Candidate) bool {
 	return typed == commune.DepartmentOf(code) || typed == "20" && isCorsican(code)
 }
 
-// postcodeRelation is what the typed postcode is to a candidate.
+// postcodeRelation is how the typed postcode relates to that of a candidate.
 type postcodeRelation uint8
 
 // worth is what a relation adds to the score, in thousandths of the share of the postcode.
@@ -282,7 +283,7 @@ func (r postcodeRelation) worth() int32 {
 const (
 	noPostcode     postcodeRelation = iota // none was typed
 	samePostcode                           // it is the candidate's, or the INSEE code of its commune
-	prefixPostcode                         // the candidate's continues with the digits typed
+	prefixPostcode                         // the candidate's begins with the digits typed
 	zeroPostcode                           // the candidate's without the zero before it, as spreadsheets write it
 	cityPostcode                           // another of the same commune, or of its post office (CEDEX)
 	nearPostcode                           // no commune has it, and the candidate's is one digit away
@@ -290,14 +291,14 @@ const (
 	otherPostcode
 )
 
-// overseas are the first two digits of the postcodes overseas, where a department has three.
+// overseas are the first two digits of the overseas postcodes, in which a department has three.
 const overseas = 97
 
 // A street that is not in the base often has a namesake that is: impasse Bellevue and rue Bellevue, rue du Moulin and rue Jean
 // Moulin, rue du Pont and rue du Port. The namesake is worth showing, since people confuse the two, but it is not what was
-// typed, so that nothing resolves to it without a person.
+// typed, so nothing resolves to it without human confirmation.
 
-// namesakes tells such streets from misspelt ones.
+// namesakes distinguishes such streets from misspelt ones.
 type namesakes struct{ *query }
 
 // has reports whether what was typed is rather the name of another street than that of a candidate.
@@ -308,8 +309,8 @@ func (n namesakes) has(c *Candidate) bool {
 	return n.isOfOtherKind(c) || n.isTiedOtherwise(c) || n.isAnotherWord(c) || isGuessed(n.q, c)
 }
 
-// isOfOtherKind reports whether the kind of street that was typed before the name of a candidate is not the candidate's, nor a letter
-// away from it. A name without a kind of its own is that of a hamlet or an estate, which may be called one.
+// isOfOtherKind reports whether the kind of street typed before the name of a candidate is neither the candidate's nor a letter
+// away from it. A name without a kind is that of a hamlet or an estate, which may be typed with one.
 func (n namesakes) isOfOtherKind(c *Candidate) bool {
 	i := typedKind(n.q, c)
 	if i < 0 || c.used.Has(i) {
@@ -384,7 +385,7 @@ func (n namesakes) isTiedOtherwise(c *Candidate) bool {
 	return !n.areSameTerms(typed, i, name, k+1, at)
 }
 
-// termOf is the place in the name of a candidate of the first term that a word stands for and no other of its words spells, or -1.
+// termOf is the place in the name of a candidate of the first term that only this word of it stands for, or -1.
 func (n namesakes) termOf(c *Candidate, name vintage.Column, word int) int {
 	for k := range name.Len() {
 		if n.lexicon.sim(word, name.At(k)) > 0 && !n.isSpelledByOther(c, name.At(k), word) {
@@ -427,11 +428,11 @@ func (n namesakes) areSameTerms(from, to int, name vintage.Column, at, end int) 
 	return true
 }
 
-// commonShare bounds how many times as many streets hold a term as hold a word that is taken for a misspelling of it, where that is a
+// commonShare bounds how many times more streets hold a term than hold a word that is taken for a misspelling of it, if that is a
 // word of the base itself.
 const commonShare = 8
 
-// isAnotherWord reports whether the only word of a name that was typed is read as a misspelt one although it is about as common in the
+// isAnotherWord reports whether the only typed word of a name is read as misspelt although it is about as common in the
 // base itself: pont is not a misspelling of port, nor forge of forges.
 func (n namesakes) isAnotherWord(c *Candidate) bool {
 	distinctive := n.q.Distinctive(c.used)
@@ -461,15 +462,15 @@ func (n namesakes) isAnotherThan(c *Candidate, i int, name vintage.Column) bool 
 	return n.v.StreetsWith(n.lexicon.alternatives[i][0].term).Len()*commonShare >= n.v.StreetsWith(name.At(k)).Len()
 }
 
-// isGuessed reports whether no word that tells streets apart was typed as the name has it, and a part of the name was not typed at
+// isGuessed reports whether no distinctive word was typed as the name has it, and a part of the name was not typed at
 // all.
 func isGuessed(q *parse.Question, c *Candidate) bool {
 	distinctive := q.Distinctive(c.used)
 	return distinctive != 0 && distinctive&^c.fuzzy == 0 && !c.isWhollyTyped
 }
 
-// isDivisionAlone reports whether nothing but the name of a department or region was typed, which no commune has: no street is
-// meant that is named after it.
+// isDivisionAlone reports whether only the name of a department or region was typed, which no commune shares: no street
+// that is named after it is meant.
 func (n namesakes) isDivisionAlone() bool {
 	words := n.q.Words()
 	if words == 0 || words != parse.Span(words.First(), words.Last()+1) || !n.table.EndsDivision(n.q.Terms[words.Last()].Typed) {

@@ -8,7 +8,7 @@ import (
 	"lieudit/queries/address/vintage"
 )
 
-// matcher compares streets and communes with the words of a question: it makes candidates of them.
+// matcher compares streets and communes with the words of a question, and makes candidates of those that fit.
 type matcher struct {
 	*query
 	words       wordMatcher
@@ -24,7 +24,7 @@ func newMatcher(c *query, ranking *ranker) matcher {
 }
 
 // matchStreet compares a street with the words that do not name its place. It shortlists the rows that have the typed
-// number, or the street itself where no row does.
+// number, or the street itself if no row does.
 func (m *matcher) matchStreet(p place, street uint32) {
 	of := m.v.Street(street)
 	name := m.v.NameTerms(of.Name)
@@ -77,7 +77,7 @@ func (m *matcher) isBeforeStreet(c *Candidate, of vintage.Street) bool {
 }
 
 // matchRows shortlists the rows of a street that have the first typed number it knows, and reports whether there are
-// any. Where no row has the typed repetition index, it takes the row without one.
+// any. If no row has the typed repetition index, it takes the row without one.
 func (m *matcher) matchRows(c Candidate, of vintage.Street) (any bool) {
 	for k := range c.Count {
 		choice := c.Choices[k]
@@ -135,8 +135,8 @@ func (m *matcher) matchBegunReps(c Candidate, of vintage.Street, k int, from, to
 	return from < to
 }
 
-// findReps reports whether a row has the repetition index that was typed: isLong where it is one of several words, otherwise isLiteral where
-// it is spelled in the same way. Where 30 bis and 30 b are two numbers each answers for itself.
+// findReps reports whether a row has the repetition index that was typed: isLong if it is one of several words, otherwise isLiteral if
+// it is spelled in the same way. If 30 bis and 30 b are two numbers, each matches only itself.
 func (m *matcher) findReps(c *Candidate, choice parse.Choice, from, to uint32) (isLong, isLiteral bool) {
 	for row := from; row < to; row++ {
 		rep := string(m.v.Rep(row))
@@ -146,8 +146,8 @@ func (m *matcher) findReps(c *Candidate, choice parse.Choice, from, to uint32) (
 	return isLong, isLiteral
 }
 
-// readLongRep takes the words behind the number for a repetition index that they spell, and reports whether they do. A number among
-// them is no other number of the list.
+// readLongRep reads the words after the number as a repetition index if they spell it, and reports whether they do. A number among
+// them is not another number of the list.
 func (m *matcher) readLongRep(c *Candidate, choice parse.Choice, rep string) bool {
 	at := m.longRep(c, choice, rep)
 	if at == 0 {
@@ -158,7 +158,7 @@ func (m *matcher) readLongRep(c *Candidate, choice parse.Choice, rep string) boo
 	return true
 }
 
-// longRep are the words behind a number that spell a repetition index which is more than a letter or a Latin word: villa 9, n°43, a4.
+// longRep are the words after a number that spell a repetition index longer than a letter or a Latin word: villa 9, n°43, a4.
 func (m *matcher) longRep(c *Candidate, choice parse.Choice, rep string) (at parse.Mask) {
 	if choice.At < 0 || len(rep) < 2 && !isNumber(rep) || parse.IsLatinRep(rep) {
 		return 0
@@ -192,7 +192,7 @@ func spellRep(rep string) string {
 	return out.String()
 }
 
-// saysRep reports whether letters behind a number are the repetition index of a row. The unfinished ones may be its beginning.
+// saysRep reports whether letters after a number are the repetition index of a row. The unfinished ones may be its beginning.
 func (m *matcher) saysRep(letters parse.Mask, rep string) bool {
 	typed := m.q.Typed(letters)
 	if letters == unfinishedWord(m.q) && rep != "" {
@@ -210,7 +210,7 @@ func (m *matcher) matchRow(c Candidate, of vintage.Street, row uint32) {
 // sameRep reports whether a typed repetition index stands for one of the base: b is bis, t is ter.
 func sameRep(typed, kept string) bool { return expandRep(typed) == expandRep(kept) }
 
-// expandRep writes the letters for bis, ter and quater out, since bases and people use both.
+// expandRep expands the letters for bis, ter and quater, since bases and people use both forms.
 func expandRep(rep string) string {
 	rep = text.Fold(rep)
 	switch rep {
@@ -225,7 +225,7 @@ func expandRep(rep string) string {
 }
 
 // assess explains the words that the street does not hold, and shortlists the candidate if the words mean it and
-// it lies where they say.
+// it lies where the question says.
 func (m *matcher) assess(c Candidate, of vintage.Street) {
 	c.facet = m.facetOf(&c, of)
 	words := m.q.Words() &^ c.at &^ c.postcodePrefix &^ c.terms() &^ m.postcode.shortAt(c.used|c.At)
@@ -254,7 +254,7 @@ func (m *matcher) facetOf(c *Candidate, of vintage.Street) vintage.Facet {
 	return f
 }
 
-// ownFacet is that facet as the base has it.
+// ownFacet is the same facet as the base has it.
 func (m *matcher) ownFacet(c *Candidate, of vintage.Street) vintage.Facet {
 	if c.Type == HouseNumber {
 		return m.v.RowFacet(c.Row, of)
@@ -303,7 +303,7 @@ func (m *matcher) matchCommune(p place) {
 	}
 }
 
-// begunBonus is what the likeness of a commune whose name is being typed gains over streets that are named after it.
+// begunBonus is added to the likeness of a commune whose name is being typed, to put it before streets that are named after it.
 const begunBonus = 4
 
 // isWholeCity reports whether a commune stands for the city whose arrondissement it is: Paris was typed, without a postcode of
@@ -364,7 +364,7 @@ func (m *matcher) matchNumberedRows(p place, n parse.HouseNumber, street, low, h
 	return found
 }
 
-// isNumberAlone reports whether nothing was typed of a street but its number, with what may be its repetition index.
+// isNumberAlone reports whether only the number of a street was typed, with what may be its repetition index.
 func isNumberAlone(q *parse.Question, h heldWords) bool {
 	if h.digits == 0 {
 		return false
@@ -401,8 +401,8 @@ type alignment struct {
 type aligner struct{ *lexicon }
 
 // align compares a name with words. It looks for the first distinctive term first, the anchor. It looks for the
-// terms behind the anchor behind its word and for those before it before its word, so that of two streets in one
-// line each takes its own words.
+// terms after the anchor after its word, and for those before it before its word, so that two streets in one
+// line each take their own words.
 func (l aligner) align(name vintage.Column, words parse.Mask) alignment {
 	a := alignment{isWhole: true, isWhollyTyped: true}
 	n := min(name.Len(), parse.MaxTerms)
@@ -429,7 +429,7 @@ func (l aligner) align(name vintage.Column, words parse.Mask) alignment {
 }
 
 // findAnchor finds the first distinctive term of a name that was typed, and the word that stands for it. A number
-// is no anchor, since it may be the house number. A name of nothing but kinds and numbers is anchored at the last
+// is not an anchor, since it may be the house number. A name that consists of kinds and numbers is anchored at the last
 // term that was typed.
 func (l aligner) findAnchor(name vintage.Column, n int, words parse.Mask) (term, at int) {
 	term = -1
@@ -448,7 +448,7 @@ func (l aligner) findAnchor(name vintage.Column, n int, words parse.Mask) (term,
 	return term, at
 }
 
-// alignTerm finds the word that stands for term j of a name and adds it to the alignment. It answers the word, or
+// alignTerm finds the word that stands for term j of a name and adds it to the alignment. It returns the word, or
 // -1. The search begins at the word from and goes in the direction of step.
 func (l aligner) alignTerm(a *alignment, name vintage.Column, j int, words parse.Mask, from, step int) int {
 	term := name.At(j)
@@ -487,7 +487,7 @@ func (l aligner) alignTerm(a *alignment, name vintage.Column, j int, words parse
 	return i
 }
 
-// findLoosely finds a word that shortens a term, or one with two letters wrong where the term is not a kind of street.
+// findLoosely finds a word that shortens a term, or one with two letters wrong if the term is not a kind of street.
 func (l aligner) findLoosely(a *alignment, term uint32, weight int32, words parse.Mask) (at int, sim int32) {
 	at, sim = l.findCut(term, words)
 	if at < 0 && weight > typeWeight {
@@ -541,7 +541,7 @@ func (a *alignment) countDistinctive(term string, isHeld, isBeforeType bool, sim
 }
 
 // findWord finds the word that is most like a term. Of equally like words it takes the first one from a word on,
-// in the direction of step. A number is looked for in that direction alone, since one on the other side may be the house number: 1
+// in the direction of step. It searches for a number in that direction only, since one on the other side may be the house number: 1
 // Impasse de l'Espérou 2.
 func (l aligner) findWord(term uint32, words parse.Mask, from, step int) (at int, sim int32) {
 	at = -1
@@ -587,7 +587,7 @@ func (l aligner) findMisspelt(term uint32, words parse.Mask) (at int, sim int32)
 	return at, sim
 }
 
-// leastRespelt is how many letters a word of the base has at least that is taken for a misspelling of another.
+// leastRespelt is the least number of letters of a word of the base that is taken for a misspelling of another.
 const leastRespelt = 7
 
 // cutSim is the likeness of a shortened word to the term that it begins.

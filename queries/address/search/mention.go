@@ -47,8 +47,8 @@ type communeMention struct {
 	sim    int32
 	isLate bool
 	isAway bool               // no commune of the name lies in the department of the typed postcode
-	ownSim int32              // how well it names a commune of the vintage; 0: none
-	known  []*commune.Commune // of the table; none where the vintage alone has the name
+	ownSim int32              // how well it names a commune of the vintage; 0 if it names none
+	known  []*commune.Commune // of the table; empty if only the vintage has the name
 }
 
 // findMentions finds the runs of words that name a commune, of the places that were read and of the table. A name
@@ -209,23 +209,23 @@ func (r recognition) unknownPlaceWords(c *Candidate) (out parse.Mask) {
 	return out
 }
 
-// PostcodeText writes a postcode as it is typed.
+// PostcodeText writes a postcode with its five digits.
 func PostcodeText(code uint32) string { return vintage.FiveDigits(code) }
 
-// typedPostcode is what the typed digits mean.
+// typedPostcode is the meaning of the typed digits.
 type typedPostcode struct {
 	v     *vintage.Vintage
 	table *commune.Table
 	q     *parse.Question
 
 	code          uint32   // the typed one, if the vintage or the table has it
-	city          Area     // the arrondissements of the city of which it is a postcode; nil: of none
+	city          Area     // the arrondissements of the city of which it is a postcode; nil if there is none
 	near          []uint32 // without it, the postcodes one digit away that the vintage has
 	nearCommunes  Area     // their communes
 	begunCommunes Area     // the communes of the postcodes that unfinished digits may become
 }
 
-// readPostcode finds what the typed digits mean: a postcode that the vintage or the table has, or else the
+// readPostcode finds what the typed digits mean: a postcode that the vintage or the table has, otherwise the
 // postcodes one digit away. It also finds the communes of the postcodes that digits of an unfinished line begin. A
 // CEDEX postcode has no neighbours, because it is not a misspelling.
 func readPostcode(v *vintage.Vintage, table *commune.Table, q *parse.Question) typedPostcode {
@@ -286,7 +286,7 @@ func (p *typedPostcode) cityOf(postcode uint32) Area {
 }
 
 // isCedex reports whether the typed postcode is one of post offices alone. CEDEX was typed, or no commune has the
-// postcode and its hundreds digit is 9, as in most of theirs. Only its department says where the address lies.
+// postcode and its hundreds digit is 9, as in most of theirs. Only its department then locates the address.
 func (p *typedPostcode) isCedex() bool {
 	code := p.q.Postcode.Code
 	return p.q.HasCedex || code/100%10 == 9 && !p.isKnown(code)
@@ -298,7 +298,7 @@ func (p *typedPostcode) isKnown(code uint32) bool {
 }
 
 // variants are the postcodes that a typed one may be a misspelling of. One digit differs or two neighbours are
-// swapped. Where four digits were typed, one is missing.
+// swapped. If four digits were typed, one is missing.
 func variants(p parse.Postcode) (all []uint32) {
 	typed := []byte(PostcodeText(p.Code))
 	if p.Code == 0 {

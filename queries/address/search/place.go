@@ -12,15 +12,15 @@ import (
 )
 
 const (
-	maxPlaces    = 64 // named places that a question is tried in
-	fewCommunes  = 24 // communes of a filter, if no more, that are all tried
-	maxNamesakes = 40 // places of one name that are tried
+	maxPlaces    = 64 // named places in which a question is searched for
+	fewCommunes  = 24 // communes of a filter that are all searched if there are no more
+	maxNamesakes = 40 // places of one name that are searched
 	maxShortened = 12 // places that the words at the end of a line may shorten: Boissy for Boissy-Saint-Léger
 
-	maxPrefixNames = 24   // communes that are tried of those whose name begins as typed
-	maxScanned     = 1000 // names that are read to find the most important of those
+	maxPrefixNames = 24   // communes whose name begins as typed that are searched
+	maxScanned     = 1000 // names that are read to find the most important of them
 
-	untypedWordCost = 5  // what each word of a name that was not typed takes from its likeness
+	untypedWordCost = 5  // taken from the likeness of a name for each word that was not typed
 	confirmedSim    = 98 // least likeness at which a name confirms the place
 	boundSim        = 70 // least likeness at which a name binds the address to the place
 )
@@ -29,16 +29,16 @@ const (
 type place struct {
 	commune      uint32
 	name         uint32     // the place whose name was typed, or vintage.None
-	at           parse.Mask // the terms that name it, with those of what it lies in
+	at           parse.Mask // the terms that name it and its department, region or district
 	departmentAt parse.Mask // of these, the terms that name its department, its region, or the chief town of its district
-	sim          int32      // how well they do, in hundredths; 0 when only the postcode speaks for it
+	sim          int32      // how well they do, in hundredths; 0 if only the postcode points to it
 	hasTypedCode bool       // the typed postcode is one of the commune's, or its INSEE code
 	isLate       bool       // the name stands where a commune is expected: after the postcode or at the end
 
-	isContradicted bool // another department stands in parentheses behind it
+	isContradicted bool // another department follows in parentheses
 }
 
-// rank orders places by how much speaks for them.
+// rank orders places by the evidence for them.
 func (p place) rank() int32 {
 	r := p.sim * int32(2+min(p.at.Count(), 3))
 	if p.hasTypedCode {
@@ -106,12 +106,12 @@ func mayName(q *parse.Question, i int) bool {
 	return (q.Words() &^ q.StreetOnly &^ q.Complement &^ q.Reps).Has(i)
 }
 
-// isBegun reports whether the unfinished word only begins the name of a place, or a word of it.
+// isBegun reports whether the unfinished word only begins the name of a place or one of its words.
 func isBegun(q *parse.Question, p place) bool {
 	return p.at&unfinishedWord(q) != 0 && p.sim < literalSim
 }
 
-// orderPlaces are the places that the scope lets through, the likeliest first, each once. Those whose name the unfinished word only
+// orderPlaces returns each place that the scope admits once, the likeliest first. Those whose name the unfinished word only
 // begins come last, because they are many and say little. Only named places are
 // limited in number, since the others are few.
 func (r recognizer) orderPlaces(all []place) []place {
@@ -178,7 +178,7 @@ func (r recognizer) unnamedPlace(c uint32, hasTypedCode bool) place {
 	return p
 }
 
-// division is a department or region that the last words name where none of them names a commune: 12 rue du Soubeyran, Lozère.
+// division is a department or region named by the last words of a line if none of them names a commune: 12 rue du Soubeyran, Lozère.
 type division struct {
 	at          parse.Mask
 	departments []string // its own code, or those of the region
@@ -189,7 +189,7 @@ func (d *division) has(code string) bool {
 	return slices.Contains(d.departments, commune.DepartmentOf(code))
 }
 
-// readDivision finds the department or region that the last words name. A name behind a link or a kind of street is that of a
+// readDivision finds the department or region that the last words name. A name after a link or a kind of street is that of a
 // street: rue de la Loire.
 func readDivision(table *commune.Table, q *parse.Question) (d division) {
 	words := q.Words() &^ q.Complement
@@ -225,7 +225,7 @@ func readDivision(table *commune.Table, q *parse.Question) (d division) {
 	return d
 }
 
-// isOfStreet reports whether an article, a link or the kind of a street stands before a word, which then belongs to the name of
+// isOfStreet reports whether an article, a link or a kind of street stands before a word, which then belongs to the name of
 // the street. A second kind of street is a name: rue de la Traverse.
 func isOfStreet(q *parse.Question, i int) bool {
 	if i == 0 || q.Terms[i].Before&text.Break != 0 {
@@ -234,7 +234,7 @@ func isOfStreet(q *parse.Question, i int) bool {
 	return q.IsStopWord(i-1) || q.IsStreetType(i-1) && !innerTypes(q, q.Words()).Has(i-1)
 }
 
-// mostDivisionWords is how many words the name of a department or region has at most.
+// mostDivisionWords is the most words that the name of a department or region has.
 const mostDivisionWords = 6
 
 // reading is a name of a place as far as it has been read: terms [from, to), and how well they fit.
@@ -258,7 +258,7 @@ func (r recognizer) readPlaceName(all []place, g vintage.Gazetteer, i int, read 
 		all = r.readPlaceName(all, g, i+1, nameReading{read.from, read.to, min(read.sim, literalSim-1)})
 	}
 	if i > read.from && r.q.Terms[i].Digits && r.q.Terms[i].Before&(text.Break|text.Open) != 0 {
-		return all // a department, no arrondissement
+		return all // a department, not an arrondissement
 	}
 	for _, a := range r.lexicon.alternatives[i] {
 		all = r.extendPlaceName(all, g.Narrow(a.term, a.term+1), i, nameReading{read.from, i + 1, min(read.sim, a.sim)})
@@ -270,7 +270,7 @@ func (r recognizer) readPlaceName(all []place, g vintage.Gazetteer, i int, read 
 }
 
 // extendPlaceName adds the places whose names are read to their end with term i, and reads on for longer names. A
-// name that is typed in part is added where the line may continue, where the commune has the typed postcode, or where
+// name that is typed in part is added if the line may continue, if the commune has the typed postcode, or if
 // few names begin so at the end of a line.
 func (r recognizer) extendPlaceName(all []place, g vintage.Gazetteer, i int, read nameReading) []place {
 	r.budget.left -= 4
@@ -347,8 +347,8 @@ func (r recognizer) selectPlaces(g vintage.Gazetteer, limit int, prefixed bool) 
 	return all[:whole+len(seen)]
 }
 
-// higherBehind are the terms behind the name of a commune, terms [from, to), that name what it lies in: its department, by code
-// or by name, its region, and in the forms in which maps show an address the chief town of its district. The postcode may
+// higherBehind are the terms after the name of a commune, terms [from, to), that name a larger area around it: its department, by code
+// or by name, its region, or, as maps write addresses, the chief town of its district. The postcode may
 // stand between them.
 func (r recognizer) higherBehind(c uint32, from, to int) (out parse.Mask) {
 	if to >= len(r.q.Terms) {
@@ -375,7 +375,7 @@ func (r recognizer) higherBehind(c uint32, from, to int) (out parse.Mask) {
 	return out
 }
 
-// maxHigher is how many names may stand behind that of a commune: of a new commune, a district, a department, a region.
+// maxHigher is how many names may follow that of a commune: of a new commune, a district, a department, a region.
 const maxHigher = 4
 
 // behindPostal is the first term from one on that belongs neither to the postcode nor to the country.
@@ -397,8 +397,8 @@ func (r recognizer) divisionAt(department string, i int) parse.Mask {
 }
 
 // chiefTownAt are the terms from one on that name a commune of the department, if commas set them off from the name of another
-// one before them, terms [from, …). In such a line each name lies in the next one: Badaroux, Mende, Lozère. A name right
-// behind the postcode is the commune itself.
+// one before them, terms [from, …). In such a line each area lies in the next one: Badaroux, Mende, Lozère. A name right
+// after the postcode is the commune itself.
 func (r recognizer) chiefTownAt(department string, from, i int) parse.Mask {
 	for from > 0 && r.q.Terms[from].Before&text.Break == 0 && r.q.IsStopWord(from-1) {
 		from--
@@ -439,7 +439,8 @@ func departmentCode(q *parse.Question, code string, i int) parse.Mask {
 	return 0
 }
 
-// sameWords are the terms from one on that spell the words of a name, or none. The unfinished term may be the beginning of the rest of it.
+// sameWords are the terms from one on that spell the words of a name. It is empty if they do not spell all of them. The unfinished
+// term may be the beginning of the rest.
 func sameWords(q *parse.Question, words []string, from int) parse.Mask {
 	if len(words) == 0 {
 		return 0
@@ -474,7 +475,7 @@ func isLate(q *parse.Question, at parse.Mask) bool {
 }
 
 // begunNames are the places whose names begin with the words from one on, up to the unfinished one: those that continue with a term which
-// that word begins, and where it may be the beginning of a link those that continue at all.
+// that word begins, and, if it may be the beginning of a link, those that continue at all.
 func (r recognizer) begunNames(from int) (all []vintage.Gazetteer) {
 	g, last := r.v.Gazetteer(), r.q.Unfinished
 	for i := from; i < last; i++ {
@@ -543,7 +544,7 @@ func (r recognizer) placeByPrefix(commune uint32) (p place, ok bool) {
 }
 
 // trailingWords are the words at the end of the line that spell the first terms of a name, the last of them being
-// the unfinished word. Links do not count. It is empty where the words before the unfinished one are others.
+// the unfinished word. Links do not count. It is empty if the words before the unfinished one differ.
 func (r recognizer) trailingWords(name vintage.Column, terms int) parse.Mask {
 	i := r.q.Unfinished
 	for k := terms - 1; k >= 0; k-- {

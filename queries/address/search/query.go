@@ -12,7 +12,7 @@ import (
 	"lieudit/queries/address/vintage"
 )
 
-// query is one reading of a question with the vintage that it is asked of: what every stage reads. None changes it but for the
+// query is one reading of a question with the vintage that it is asked of: every stage reads it. No stage changes it, except for the
 // budget, and the lexicon, to which looser readings of the words are added.
 type query struct {
 	index    *Index
@@ -26,7 +26,7 @@ type query struct {
 	division division
 }
 
-// newQuery reads what the words of a question say by themselves.
+// newQuery reads what the words of a question mean before any place or street is known.
 func newQuery(x *Index, q *parse.Question, scope Scope, steps int) *query {
 	b := &budget{left: steps, total: steps, isCut: q.IsCut}
 	return &query{index: x, v: x.v, table: x.table, q: q, scope: scope, lexicon: newLexicon(x.v, q, x.v, b), budget: b,
@@ -40,7 +40,7 @@ type budget struct {
 	isCut bool // some of what fits was not looked at
 }
 
-// streetWords are the words that may name a street where a place is named by others.
+// streetWords are the words that may name a street if others name a place.
 func (x *query) streetWords(p place) parse.Mask {
 	return x.q.Words() &^ p.at &^ x.q.PlaceOnly &^ x.q.Complement &^ x.q.Reps &^ x.q.Corner
 }
@@ -69,7 +69,7 @@ func (x *query) isPlaced(c *Candidate) bool {
 	return c.name != vintage.None && c.sim >= literalSim || x.postcode.code != 0 && c.facet.Postcode == x.postcode.code
 }
 
-// isCited reports whether a commune has the code that was given, where no postcode is known. The typed digits are
+// isCited reports whether a commune has the code that was given, if no postcode is known. The typed digits are
 // then that code.
 func (x *query) isCited(c uint32) bool {
 	return x.scope.Cited != nil && x.postcode.code == 0 && x.scope.Cited.Has(c)
@@ -113,7 +113,7 @@ func unfinishedWord(q *parse.Question) parse.Mask {
 	return parse.Bit(q.Unfinished)
 }
 
-// innerTypes are the kinds of streets but the first one: they are distinctive, as in rue du Parc.
+// innerTypes are all kinds of streets but the first: they are distinctive, as in rue du Parc.
 func innerTypes(q *parse.Question, words parse.Mask) parse.Mask {
 	types := q.StreetTypes(words)
 	return types & (types - 1) // without the lowest bit
@@ -145,7 +145,7 @@ func years(q *parse.Question, words parse.Mask) (out parse.Mask) {
 	return out
 }
 
-// streetDigits are the digits behind a kind of street: rue du 4.
+// streetDigits are the digits after a kind of street: rue du 4.
 func streetDigits(q *parse.Question, words parse.Mask) (out parse.Mask) {
 	hasType := false
 	for i := range q.Terms {
@@ -197,7 +197,7 @@ func gluedWords(q *parse.Question) (out parse.Mask) {
 	return out
 }
 
-// isBehindNumber reports whether a word stands right behind a number: the a of 2a is its repetition index, and no link.
+// isBehindNumber reports whether a word follows a number: the a of 2a is its repetition index, not a link.
 func isBehindNumber(q *parse.Question, i int) bool { return i > 0 && q.Terms[i-1].Digits }
 
 // isExplained reports whether the words that a candidate leaves unread are only links, articles and complements.
@@ -215,7 +215,7 @@ func isExplained(q *parse.Question, unread parse.Mask) bool {
 // nowhere.
 type Area []uint32
 
-// NewArea makes an area of ordinals. It is never nil, so no ordinals make an area that is nowhere.
+// NewArea makes an area of ordinals. It is never nil, so without ordinals the area is nowhere.
 func NewArea(ordinals []uint32) Area {
 	slices.Sort(ordinals)
 	return append(Area{}, slices.Compact(ordinals)...)
@@ -255,7 +255,7 @@ func (a Area) ranges(v *vintage.Vintage) iter.Seq2[uint32, uint32] {
 
 const (
 	maxAlternatives = 16 // terms that are kept for one misspelt word
-	maxFound        = 96 // terms of which those are the likeliest
+	maxFound        = 96 // terms among which those are the likeliest
 
 	literalSim    = 97 // least likeness of a word that counts as typed exactly; an article or an abbreviation may differ
 	soundSim      = 72 // least likeness of words that sound the same
@@ -337,7 +337,7 @@ func weightOf(term string) int32 {
 	return plainWeight
 }
 
-// weigh is the weight of words.
+// weigh returns the weight of words.
 func (l *lexicon) weigh(words parse.Mask) (sum int32) {
 	for i := range l.q.Terms {
 		if words.Has(i) {
@@ -364,7 +364,7 @@ func (l *lexicon) addExact(i int) {
 	l.addShortenedType(i)
 }
 
-// addShortenedType adds the kind of street that a word shortens behind a link, where most such letters are a name: lotissement la Rte
+// addShortenedType adds the kind of street that a word shortens after a link, where such letters are usually a name: lotissement la Rte
 // d'Argent.
 func (l *lexicon) addShortenedType(i int) {
 	if i == 0 || !l.q.IsStopWord(i-1) {
@@ -442,7 +442,7 @@ func (l *lexicon) addPrefixes(words parse.Mask) bool {
 }
 
 // addFuzzy adds the terms that a misspelt word may mean: those with one letter wrong, and those that sound the
-// same. It allows two wrong letters in a long word for which there are none. Numbers and links have no
+// same. It allows two wrong letters in a long word if there are no such terms. Numbers and links have no
 // misspellings, because every other number or link is as likely.
 func (l *lexicon) addFuzzy(i int) {
 	w := l.q.Terms[i].Text
@@ -456,7 +456,7 @@ func (l *lexicon) addFuzzy(i int) {
 		l.addLike(i, typed, 1)
 	}
 	if before > 0 && text.ClassOf(w) == text.StreetType {
-		return // a kind of street is no other one
+		return // a kind of street is not a misspelling of another
 	}
 	l.addLike(i, w, 1)
 	l.addSounding(i, w)
@@ -532,7 +532,7 @@ func (l *lexicon) add(i int, a alternative) {
 	}
 }
 
-// sim is how well a typed word stands for a term of the vintage, 0 when it does not.
+// sim is how well a typed word stands for a term of the vintage, 0 if it does not.
 func (l *lexicon) sim(i int, term uint32) int32 {
 	for _, a := range l.alternatives[i] {
 		if a.term == term {
@@ -564,7 +564,7 @@ func (l *lexicon) weightOfTerm(term uint32) int32 {
 	return weightOf(viewString(l.v.Term(term)))
 }
 
-// viewString is a text of the vintage without a copy. It is valid as long as the vintage is mapped, and is not kept.
+// viewString views a text of the vintage without a copy. It is valid as long as the vintage is mapped, so it must not be kept.
 func viewString(b []byte) string { return unsafe.String(unsafe.SliceData(b), len(b)) }
 
 // hasExact reports whether a term of the vintage spells a word as it was typed.

@@ -32,7 +32,7 @@ type Candidate struct {
 	Type    Type
 	Commune uint32
 	Street  uint32 // vintage.None for a commune
-	Row     uint32 // vintage.None but for a house number
+	Row     uint32 // vintage.None except for a house number
 	IsCity  bool   // Paris, Lyon or Marseille as a whole; Commune is one of its arrondissements
 
 	Score       int32 // of 10,000
@@ -40,7 +40,7 @@ type Candidate struct {
 	IsConfirmed bool  // every typed word is confirmed exactly
 	IsDoubted   bool  // a user must confirm it: it lies in another commune, or a reading is open
 
-	IsContradicted bool // a user must confirm it: the typed postcode is that of another department, or binds where no commune was typed
+	IsContradicted bool // a user must confirm it: it contradicts the postcode, whose department is another or which binds without a commune
 
 	place
 	alignment
@@ -74,7 +74,7 @@ func (n *number) terms() parse.Mask { return n.At | n.repAt }
 // isComplete reports whether a candidate holds every word of an unfinished line and has the typed number.
 func (c *Candidate) isComplete() bool { return c.holdsAll && !c.isMissing && !c.lacksRep }
 
-// compareBools puts true first.
+// compareBools sorts true first.
 func compareBools(x, y bool) int {
 	switch {
 	case x == y:
@@ -94,7 +94,7 @@ func compareCandidates(x, y *Candidate) int {
 		cmp.Compare(x.name, y.name), cmp.Compare(x.at, y.at))
 }
 
-// compareDoubt puts what is not doubted first.
+// compareDoubt sorts doubted candidates last.
 func compareDoubt(x, y *Candidate) int {
 	switch {
 	case x.IsDoubted == y.IsDoubted:
@@ -128,7 +128,7 @@ func streetOrderSign(x, y *Candidate) int {
 // shortlist holds the best candidates, the best first, each address once.
 type shortlist struct{ best []Candidate }
 
-// add takes a candidate in, unless the list is full of better ones or holds a better reading of the same address.
+// add adds a candidate, unless the list is full of better ones or holds a better reading of the same address.
 func (l *shortlist) add(c *Candidate) {
 	if n := len(l.best); n == maxShortlisted && compareCandidates(c, &l.best[n-1]) >= 0 {
 		return
@@ -199,7 +199,7 @@ const (
 	NumberShare   = 10
 )
 
-// evidence is all that the score of a candidate depends on. Parts that were not typed do not count.
+// evidence is everything on which the score of a candidate depends. Parts that were not typed do not count.
 type evidence struct {
 	hasStreet bool
 	streetFit int32 // in thousandths
@@ -245,7 +245,7 @@ func (f numberFit) worth() int32 {
 const maxElsewhereScore = 7270
 
 // score is the weighted mean of what the typed parts are worth, of 10,000. A name of a place counts slightly less
-// where no commune is expected, since it may belong to the street.
+// if it stands where no commune is expected, since it may belong to the street.
 func (e *evidence) score() int32 {
 	var sum shares
 	if e.hasStreet {
@@ -315,7 +315,7 @@ func (s *shares) score() int32 {
 	return s.worth * 10 / s.of
 }
 
-// unknownWorth is what a number of unknown words leaves of the fit of a street, in thousandths. The first
+// unknownWorth is how much of the fit of a street remains next to a number of unknown words, in thousandths. The first
 // takes more than the others, so that a misspelt street that explains the words comes first.
 func unknownWorth(n int) int32 {
 	if n == 0 {
@@ -326,7 +326,7 @@ func unknownWorth(n int) int32 {
 
 // fitStreet is how well a name fits, in thousandths. It multiplies the share of the typed words that the name
 // holds with a factor for the share of the name that was typed. That factor is milder for an unfinished line,
-// where the rest of the name may still follow.
+// to which the rest of the name may still be added.
 func fitStreet(matched, total int32, a *alignment, completing bool) int32 {
 	if total == 0 || a.totalWeight == 0 {
 		return 0
@@ -385,7 +385,7 @@ func (r *ranker) evidenceOf(c *Candidate) evidence {
 	return e
 }
 
-// unknownPlaceSim is the likeness of words behind a postcode that name no known place. It is not 0, since the base
+// unknownPlaceSim is the likeness of words after a postcode that name no known place. It is not 0, since the base
 // may lack a name that people use.
 const unknownPlaceSim = 50
 
@@ -447,11 +447,11 @@ func (r *ranker) passesScope(c *Candidate) bool {
 }
 
 const (
-	maxBonus        = 400   // what lying at the very point is worth, of 10,000
-	halfBonusMetres = 2_000 // the distance at which it is worth half of that
+	maxBonus        = 400   // the bonus at the point itself, of 10,000
+	halfBonusMetres = 2_000 // the distance at which half of it is left
 )
 
-// bonus is what nearness is worth. It is small, so that it decides only between candidates whose words fit about
+// bonus is the reward for nearness. It is small, so it decides only between candidates whose words fit about
 // as well.
 func bonus(metres float64) int32 {
 	return int32(maxBonus * halfBonusMetres / (halfBonusMetres + metres))
@@ -468,7 +468,7 @@ func (r *ranker) pointOf(c *Candidate) vintage.Point {
 	return r.v.Street(c.Street).Point
 }
 
-// dropDoubleCorrections drops the addresses of another postcode than the one that was typed without a commune, if something
+// dropDoubleCorrections drops the addresses of another postcode than the typed one if no commune was typed, and if something
 // has the typed one, or if there are several of them.
 func (r *ranker) dropDoubleCorrections() {
 	isCorrected := func(c Candidate) bool { return c.IsContradicted && c.postcode == cityPostcode }
@@ -512,7 +512,7 @@ func isNumberedTwin(q *parse.Question, c, of *Candidate) bool {
 	return c.isWhollyTyped && of.isWhollyTyped && q.Distinctive(c.used) == q.Distinctive(of.used) && c.hasUntypedNumber == of.hasUntypedNumber
 }
 
-// levelScores lets no answer score higher than those before it.
+// levelScores lowers the score of any answer that scores higher than one before it.
 func (r *ranker) levelScores() {
 	for i := 1; i < len(r.list.best); i++ {
 		r.list.best[i].Score = min(r.list.best[i].Score, r.list.best[i-1].Score)

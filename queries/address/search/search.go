@@ -16,7 +16,7 @@
 //
 // A searcher runs the stages for one reading of the question, more and more loosely until the best candidate settles it: with words as
 // typed, as prefixes, as misspelt. A completer runs them first, strictly, for an unfinished line: it finds what holds every typed word.
-// A rewriter writes the question otherwise if its words do not all fit. Result.Explain tells what became of the words.
+// A rewriter writes the question differently if its words do not all fit. Result.Explain shows how each word was read.
 //
 // A word is one of the question, a term one of the vintage. A distinctive word tells streets apart: it is not a kind of street, no
 // stop word and no number. A fuzzy word is read as a term that it does not spell. Likeness (sim) is in hundredths. A weight says
@@ -92,10 +92,10 @@ func byDepartment(v *vintage.Vintage) map[string][]uint32 {
 // Scope narrows a search.
 type Scope struct {
 	Types       []Type         // none: all
-	Communes    Area           // where answers may lie; nil: anywhere
-	Postcodes   []string       // that answers may have; none: any
-	Departments []string       // they lie in; none: any. Communes holds their communes already
-	Cited       Area           // the communes of an INSEE code that was given next to the words; nil: none was given
+	Communes    Area           // in which answers must lie; nil: anywhere
+	Postcodes   []string       // of which answers must have one; empty: any
+	Departments []string       // in one of which answers must lie; empty: any. Communes already includes their communes
+	Cited       Area           // the communes of an INSEE code that was given next to the words; nil without one
 	Near        *vintage.Point // of answers that fit about as well, the one nearer to this point comes first
 	Around      Area           // the communes around that point
 }
@@ -112,10 +112,10 @@ type Result struct {
 // Steps is the work on the reading that gave the result. Other readings that were tried do not count.
 func (r *Result) Steps() int { return r.run.budget.total - r.run.budget.left }
 
-// Search finds the candidates of a question, the best first. Where the words do not all fit and half of the steps
-// are left, it also tries the question written otherwise. A rewriting must score clearly better, because it is not
+// Search finds the candidates of a question, the best first. If the words do not all fit and half of the steps
+// are left, it also tries other ways to write the question. A rewriting must score clearly better, because it is not
 // what was typed. An unfinished line is also read without a last word that begins a part of a building. Before
-// each reading it gives way to other requests. An error is one of the source, or of worker.Yield.
+// each reading it yields to other requests. Errors are those of the source and of worker.Yield.
 func (x *Index) Search(ctx context.Context, q *parse.Question, scope Scope) (*Result, error) {
 	best, err := x.searchCounted(ctx, q, scope, MaxSteps)
 	if err != nil || best.run.isCompleted {
@@ -159,7 +159,7 @@ func (x *Index) searchWithoutComplement(ctx context.Context, q *parse.Question, 
 	return found, c != nil && c.isComplete() && c.isWhole && c.Score >= placedScore && c.Score > best.run.ranking.list.top(), nil
 }
 
-// How long it takes, about, to prepare a reading or its rewritings, for each word, and what a step of a reading takes.
+// Roughly how long it takes to prepare a reading or its rewritings, for each word, and how long a step of a reading takes.
 const (
 	wordWork = 15 * time.Microsecond
 	stepWork = 25 * time.Nanosecond
@@ -200,7 +200,7 @@ func (x *Index) searchOne(ctx context.Context, q *parse.Question, scope Scope, s
 	return result, nil
 }
 
-// Explanation says which of the typed words a candidate takes for which part of an address.
+// Explanation maps the typed words to the parts of a candidate's address.
 type Explanation struct {
 	Number, Rep, Street, Postcode, City, Complement string   // as typed, folded
 	Unknown                                         []string // words of the complement that no reading explains, links left out
@@ -218,10 +218,10 @@ type Explanation struct {
 	IsNamesake    bool // another street was typed, or none, and this one has a like name
 }
 
-// mostMisspelt is how many letters of a long word may differ from one of the name of the commune.
+// mostMisspelt is how many letters of a long word may differ from a word of the name of the commune.
 const mostMisspelt = 2
 
-// Explain says which typed words a candidate takes for which part of the address.
+// Explain maps the typed words to the parts of a candidate's address.
 func (r *Result) Explain(c *Candidate) Explanation {
 	s := r.run
 	x := Explanation{IsNumberTyped: c.IsTyped(), IsOtherNumber: c.chosen > 0, Rep: c.rep, IsRepKept: c.rep != "" && !c.isMissing && !c.lacksRep,
@@ -268,7 +268,7 @@ func (r *Result) Explain(c *Candidate) Explanation {
 }
 
 // buildingWords are unread words before the house number. They name a building or a company there. They are empty
-// where they hold a kind of street, since another street is not a complement.
+// if they hold a kind of street, since another street is not a complement.
 func buildingWords(q *parse.Question, c *Candidate) parse.Mask {
 	before := c.unread & beforeNumber(q, c) &^ q.PlaceOnly
 	if !c.IsTyped() || c.Street == vintage.None || q.Distinctive(before)|before&q.Digits() == 0 || q.HasStreetType(before&^q.Phrases) {
@@ -277,8 +277,8 @@ func buildingWords(q *parse.Question, c *Candidate) parse.Mask {
 	return before
 }
 
-// isOtherPlace reports whether words that are left unread next to the name of the commune make another name of it: Saint-Xyz is no
-// writing of Saint-Bauzile, but Saint-Bausile is. What stands next to a name that was typed in full is a part of town.
+// isOtherPlace reports whether words that are left unread next to the name of the commune make another name of it: Saint-Xyz is not a
+// spelling of Saint-Bauzile, but Saint-Bausile is. Words next to a name that was typed in full are a part of town.
 func (x *query) isOtherPlace(c *Candidate, unread parse.Mask) bool {
 	unread &= x.q.PlaceOnly &^ x.q.InParens
 	if c.name == vintage.None || c.sim >= literalSim {
@@ -306,7 +306,7 @@ func country(q *parse.Question) (out parse.Mask) {
 	return out
 }
 
-// IsExact reports whether candidate i is confirmed and no other of its type is or fits as well. It is false where other answers
+// IsExact reports whether candidate i is confirmed and no other of its type is or fits as well. It is false if other answers
 // may have been left out.
 func (r *Result) IsExact(i int) bool {
 	c := &r.Best[i]
@@ -373,17 +373,17 @@ func (r *Result) NamedCommune() (Candidate, bool) {
 	return c, true
 }
 
-// PlaceStatus is what the words say that stand where a commune does.
+// PlaceStatus is the meaning of the words that stand where a commune is expected.
 type PlaceStatus uint8
 
 const (
 	PlaceUntyped    PlaceStatus = iota // no words stand there
 	PlaceKnown                         // they name a commune of the vintage
-	PlaceNotCovered                    // they name one of which the vintage has no row
-	PlaceUnknown                       // they name none
+	PlaceNotCovered                    // they name a commune of which the vintage has no row
+	PlaceUnknown                       // they do not name a commune
 )
 
-// TypedPlace is what the words that a candidate leaves unread say of its commune; nil stands for all words.
+// TypedPlace is the status of the words that a candidate leaves unread; nil stands for all words.
 func (r *Result) TypedPlace(c *Candidate) PlaceStatus {
 	s := r.run
 	words, found := s.q.Words(), PlaceUntyped

@@ -95,8 +95,8 @@ func (s *searcher) recognize() {
 }
 
 // collectOwn matches the streets of all communes that the question may mean, then those of everywhere. A place is
-// skipped where even its best street would score less than the best candidate. Once a confirmed candidate lies in
-// a named commune, a commune that only has the postcode is searched for rivals alone.
+// skipped if even its best street would score less than the best candidate. Once a confirmed candidate lies in
+// a named commune, a commune that only has the postcode is searched for rivals only.
 func (s *searcher) collectOwn() {
 	for _, p := range s.found.places {
 		if s.budget.left <= 0 {
@@ -160,7 +160,7 @@ func (s *searcher) searchPlace(p place) {
 	s.match.matchCommune(p)
 }
 
-// leavesWords reports whether the best candidate lies in a place and leaves words unread that another street may hold. If there is
+// leavesWords reports whether the best candidate lies in a place but leaves words unread that another street may hold. If there is
 // no candidate at all, the first hits may hold what is meant.
 func (s *searcher) leavesWords(p place, hit int) bool {
 	c := s.ranking.list.first()
@@ -170,7 +170,7 @@ func (s *searcher) leavesWords(p place, hit int) bool {
 	return c != nil && c.Commune == p.commune && c.Street != vintage.None && leftWords(s.q, c) != 0
 }
 
-// leftWords are the words that tell streets apart and that a candidate leaves unread.
+// leftWords are the distinctive words that a candidate leaves unread.
 func leftWords(q *parse.Question, c *Candidate) parse.Mask {
 	return q.Distinctive(c.unread) &^ q.PlaceOnly
 }
@@ -203,8 +203,8 @@ func (s *searcher) mayLieElsewhere() bool {
 	return s.ranking.list.top() < likelyScore && !c.isCertain && s.q.Postcode.Code == 0
 }
 
-// isOfStreetName reports whether the words of a place stand behind de, du or des, or are only a part of its name, and nothing else
-// says that they name a place: they may as well end the name of a street.
+// isOfStreetName reports whether the words of a place follow de, du or des, or are only a part of its name, and nothing else
+// shows that they name a place: they may just as well end the name of a street.
 func isOfStreetName(q *parse.Question, p place) bool {
 	at := p.at &^ p.departmentAt
 	if at == 0 || q.Completing || p.hasTypedCode || at&q.PlaceOnly != 0 {
@@ -225,12 +225,12 @@ func isOfStreetName(q *parse.Question, p place) bool {
 	return false
 }
 
-// isLocated reports whether anything typed says where a candidate lies.
+// isLocated reports whether anything typed gives the location of a candidate.
 func (s *searcher) isLocated(c *Candidate) bool {
 	return c.name != vintage.None || c.hasTypedCode || c.departmentAt != 0 || s.scope.Cited != nil && s.scope.Cited.Has(c.Commune)
 }
 
-// searchEverywhere matches the streets that the words may name where no commune is certain. It looks at streets in
+// searchEverywhere matches the streets that the words may name if no commune is certain. It visits streets in
 // the order of importance, so a name that many communes have is found where most people live. The communes of a
 // postcode that was begun come first.
 func (s *searcher) searchEverywhere() {
@@ -280,13 +280,13 @@ func (s *searcher) matchUnnamed(commune, street uint32) {
 }
 
 const (
-	maxRewrites  = 4            // each costs a search
-	rewriteSteps = MaxSteps / 4 // together they cost as much as the first reading
-	rewriteCost  = 150          // how much better a rewriting must score than the words that were typed
-	longestSplit = 20           // letters of the longest word that is split; each position is looked up
+	maxRewrites  = 4            // each one is a search
+	rewriteSteps = MaxSteps / 4 // each; together they cost as much as the first reading
+	rewriteCost  = 150          // how much better than the typed words a rewriting must score
+	longestSplit = 20           // most letters of a word that is split; each position is looked up
 )
 
-// rewriter writes a question otherwise of which a reading is known.
+// rewriter finds other ways to write a question after its first reading.
 type rewriter struct {
 	*query
 	found   recognition
@@ -326,14 +326,14 @@ func (w rewriter) rewrites() (all []*parse.Question) {
 	return all
 }
 
-// isWord reports whether a term is a word that may be written otherwise.
+// isWord reports whether a term is a word that may be rewritten.
 func isWord(q *parse.Question, i int) bool {
 	t := q.Terms[i]
 	return !t.Digits && !t.Part && q.Words().Has(i) && (i+1 == len(q.Terms) || !q.Terms[i+1].Part)
 }
 
 // splitWord splits a word into two that the base has. Of several splits it takes the one whose rarer half most
-// streets hold. Where there is none it tries three words.
+// streets hold. If there is none it tries three words.
 func (w rewriter) splitWord(word string) (best string) {
 	most := 0
 	for at := 1; at < len(word) && len(word) <= longestSplit; at++ {
@@ -365,7 +365,7 @@ func (w rewriter) splitType(word string) string {
 }
 
 // splitInPlace splits a word that the base has into two that stand side by side in the name of a street where the words
-// say: Bellevue is another street than Belle Vue, unless the place has the latter alone. It is empty where there is none.
+// say: Bellevue is another street than Belle Vue, unless the place has only the latter. It is empty if there is none.
 func (w rewriter) splitInPlace(word string) string {
 	for at := 2; at+2 <= len(word) && len(word) <= longestSplit; at++ {
 		left, ok := w.v.FindTerm(word[:at])
@@ -380,8 +380,8 @@ func (w rewriter) splitInPlace(word string) string {
 }
 
 const (
-	fewPlaces  = 24 // places whose streets are looked at for two terms
-	fewHolders = 64 // streets of a place that are looked at
+	fewPlaces  = 24 // places whose streets are searched for two terms
+	fewHolders = 64 // streets of a place that are searched
 )
 
 // placeHasPair reports whether a street of a place that the question names has one term right before another.
@@ -415,7 +415,7 @@ func hasNeighbours(name vintage.Column, before, behind uint32) bool {
 }
 
 // initials writes two letters apart that may be the initials of a first name: JP Timbaud. They are empty for any other
-// word, and for a Roman numeral.
+// word, and for Roman numerals.
 func (w rewriter) initials(i int) string {
 	t := w.q.Terms[i]
 	if len(t.Typed) != 2 || t.Text != t.Typed || w.q.IsStopWord(i) || w.found.namesCommune(i) || strings.Trim(t.Typed, "ivx") == "" {
@@ -424,14 +424,14 @@ func (w rewriter) initials(i int) string {
 	return t.Typed[:1] + ". " + t.Typed[1:] + "."
 }
 
-// areLinks reports whether two words are both links: dela. Such a word is split even where the base has it, because
+// areLinks reports whether two words are both links: dela. Such a word is split even if the base has it, because
 // the base has misspellings, too.
 func areLinks(words string) bool {
 	first, second, ok := strings.Cut(words, " ")
 	return ok && text.ClassOf(first) == text.StopWord && text.ClassOf(second) == text.StopWord
 }
 
-// countHolders is how many streets and places hold a word. It is 0 for what is not exactly one word.
+// countHolders is how many streets and places hold a word. It is 0 for a text that is not exactly one word.
 func countHolders(v *vintage.Vintage, word string) (n int) {
 	terms := text.Terms(word)
 	if len(terms) == 0 || len(terms) > 1 && !terms[1].Part {
@@ -447,8 +447,8 @@ func countHolders(v *vintage.Vintage, word string) (n int) {
 	return v.StreetsWith(id).Len() + v.PlacesWith(id).Len()
 }
 
-// joinWords joins term i and the next one to a word that the base has. It is empty where the base has none, and for two
-// links, which no name joins but by mistake.
+// joinWords joins term i and the next one to a word that the base has. It is empty if the base does not have it, and for two
+// links, which names join only by mistake.
 func (w rewriter) joinWords(i int) string {
 	word := w.q.Terms[i].Typed + w.q.Terms[i+1].Typed
 	if len(word) < 4 || w.q.IsStopWord(i) && w.q.IsStopWord(i+1) || countHolders(w.v, word) == 0 {
@@ -457,8 +457,8 @@ func (w rewriter) joinWords(i int) string {
 	return word
 }
 
-// mixedRun is the end of a run of attached digits and letters that begins at term i. It is i itself where there is
-// no such run, or where the run is a house number with its letter.
+// mixedRun is the end of a run of attached digits and letters that begins at term i. It is i itself if there is
+// no such run, or if the run is a house number with its letter.
 func mixedRun(q *parse.Question, i int) int {
 	to := i + 1
 	for to < len(q.Terms) && q.Terms[to].Glued && !q.Terms[to-1].Elided {
@@ -475,7 +475,7 @@ func mixedRun(q *parse.Question, i int) int {
 }
 
 // hasMixedWord reports whether the best candidate leaves a word of digits and letters unread. Such a word is worth a
-// rewriting even where the score is high.
+// rewriting even if the score is high.
 func (w rewriter) hasMixedWord() bool {
 	left := w.ranking.unusedWords()
 	for i := range w.q.Terms {
@@ -509,8 +509,8 @@ func isNumberWithID(q *parse.Question, from, to int) bool {
 	return to == from+3 && q.Terms[from].Digits && len(q.Terms[from+1].Typed) == 1 && q.Terms[from+2].Digits
 }
 
-// readMixedRun reads a run of digits and letters as a word of the base, and as a number. Either is empty where the
-// run is none.
+// readMixedRun reads a run of digits and letters as a word of the base, and as a number. Either is empty if the
+// run is not one.
 func (w rewriter) readMixedRun(from, to int) (word, number string) {
 	var letters, digits strings.Builder
 	for _, t := range w.q.Terms[from:to] {

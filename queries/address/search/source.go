@@ -14,30 +14,30 @@ import (
 
 // Source says which streets, localities and communes of a vintage may be meant by words. It is safe for concurrent use.
 type Source interface {
-	// Find answers all queries in one go, in their order. What it names need not fit: the search matches it.
+	// Find answers all queries at once, in their order. Its candidates need not fit: the search matches them.
 	Find(ctx context.Context, queries []CandidateQuery) ([]CandidateResult, error)
 }
 
 // CandidateQuery searches for what holds all of some words in its own names or in those of its commune, exactly or nearly so.
 // The last word may be the beginning of one.
 type CandidateQuery struct {
-	Words       []string // as terms of the vintage are written; none: all that the rest lets through
+	Words       []string // as terms of the vintage are written; empty: no constraint by words
 	Communes    bool     // communes are wanted, not streets and localities
-	Within      []uint32 // ordinals of the communes it lies in; nil: any
-	Postcodes   []string // one of which its commune has; none: any
-	Departments []string // one of which it lies in; none: any
+	Within      []uint32 // ordinals of the communes in which it lies; nil: any
+	Postcodes   []string // its commune has one of them; empty: any
+	Departments []string // it lies in one of them; empty: any
 	Limit       int
 
-	whole bool // all of its kind that the question's words confirm is among what the query may lead to
+	whole bool // the query finds everything of its kind that the question's words confirm
 }
 
-// CandidateResult is what a query led to.
+// CandidateResult is the result of a query.
 type CandidateResult struct {
 	Entities []uint32 // ordinals of streets, or of communes, the likeliest first
 	More     bool     // there may be others
 }
 
-// searchSource queries the source less and less strictly, until what it names cannot be bettered.
+// searchSource relaxes the queries to the source until no better candidate is possible.
 func (s *searcher) searchSource(ctx context.Context, result *Result) error {
 	n, k := &namedEntities{v: s.v}, newQueryPlanner(s.query, s.communes.recognize().places)
 	isSearched := false
@@ -67,8 +67,8 @@ func (s *searcher) searchSource(ctx context.Context, result *Result) error {
 	return nil
 }
 
-// namedEntities is what a source named for a question: nothing else is considered, and a word stands for no other terms
-// than theirs.
+// namedEntities are the entities that a source named for a question: nothing else is considered, and a word stands only for
+// terms of theirs.
 type namedEntities struct {
 	v        *vintage.Vintage
 	streets  []uint32 // in their order, which is that of communes
@@ -77,7 +77,7 @@ type namedEntities struct {
 	sounds   map[string][]uint32
 }
 
-// add takes in what queries led to, and reports whether any of it is new.
+// add adds the results of queries, and reports whether any of them is new.
 func (n *namedEntities) add(queries []CandidateQuery, found []CandidateResult) bool {
 	streets, communes := len(n.streets), len(n.communes)
 	for i, f := range found {
@@ -98,7 +98,7 @@ func (n *namedEntities) add(queries []CandidateQuery, found []CandidateResult) b
 	return true
 }
 
-// addTerms takes in the terms of all their names.
+// addTerms adds the terms of all their names.
 func (n *namedEntities) addTerms() {
 	n.terms = n.terms[:0]
 	for _, c := range n.communes {
@@ -115,7 +115,7 @@ func (n *namedEntities) addTerms() {
 	n.terms, n.sounds = NewArea(n.terms), nil
 }
 
-// addName takes in the terms of a name.
+// addName adds the terms of a name.
 func (n *namedEntities) addName(name uint32) {
 	terms := n.v.NameTerms(name)
 	for i := range terms.Len() {
@@ -152,7 +152,7 @@ func (n *namedEntities) Sounding(sound string, yield func(uint32) bool) {
 	}
 }
 
-// collectNamed matches what a source named in the communes that the words name or that are expected, then wherever it lies.
+// collectNamed matches what a source named, first in the communes that the words name or that are expected, then anywhere.
 func (s *searcher) collectNamed() {
 	n := s.named
 	isElsewhere := func(p place) bool { return !n.communes.Has(p.commune) }
@@ -199,12 +199,12 @@ func (s *searcher) expectedPlaces() (all []place) {
 
 const (
 	streetLimit    = 96   // streets that a query may lead to
-	shortenedLimit = 256  // streets when a word is left out, which may be the one that tells
+	shortenedLimit = 256  // streets if a word is left out, which may be the distinctive one
 	communeLimit   = 16   // communes
 	maxWithin      = 1000 // communes to which a query is confined by name
 	maxDropped     = 6    // words that are left out in turn
-	maxAlone       = 8    // words that are searched for by themselves
-	maxSpellings   = 4    // ways to spell what the vintage does not have
+	maxAlone       = 8    // words that are searched for one at a time
+	maxSpellings   = 4    // spellings of a word that the vintage does not have
 )
 
 // queryPlanner plans the queries of a question to a source. A source finds what holds all words of a query, and only the last of
@@ -220,7 +220,7 @@ type queryPlanner struct {
 	hasPlannedSingleWords bool // for each word
 }
 
-// newQueryPlanner makes the planner of a question whose places are recognised.
+// newQueryPlanner returns the planner of a question whose places are recognised.
 func newQueryPlanner(c *query, places []place) *queryPlanner {
 	k := &queryPlanner{query: c}
 	k.words, k.numbers = k.readSearchWords()
@@ -233,8 +233,8 @@ func newQueryPlanner(c *query, places []place) *queryPlanner {
 	return k
 }
 
-// namedCommunes are the communes that words name where one is expected, with those of the postcode, and the words that do so.
-// Without such words there are none.
+// namedCommunes returns the communes that words name where one is expected, with those of the postcode, and these words.
+// Without such words there are no communes.
 func namedCommunes(places []place) (communes Area, naming parse.Mask) {
 	for _, p := range places {
 		switch {
@@ -250,9 +250,9 @@ func namedCommunes(places []place) (communes Area, naming parse.Mask) {
 	return NewArea(communes), naming
 }
 
-// rounds are the queries of a question: all its words where its postcode says, then anywhere, then each word by itself, then
+// rounds are the queries of a question: all its words within its postcode, then anywhere, then each word alone, then
 // without the kind of street, then with one word less, then with other spellings. While a question is typed its words are
-// rather unfinished than of another place, so each by itself comes first. No query is made twice, and there is
+// more likely unfinished than of another place, so single words come first. No query is made twice, and there is
 // none if the scope lets nothing through.
 func (k *queryPlanner) rounds() iter.Seq[[]CandidateQuery] {
 	rounds := [...]func() []CandidateQuery{k.planStrictly, k.planAnywhere, k.planSingleWords, k.planLoosely, k.planShortened, k.planRespelt}
@@ -306,8 +306,8 @@ func leadsToStreet(q *parse.Question, i int) bool {
 	return i < len(q.Terms) && text.ClassOf(q.Terms[i].Text) == text.StreetType
 }
 
-// planStrictly searches for all words. Who is still typing is also shown streets of another kind; communes are left for later where a
-// number comes first.
+// planStrictly searches for all words. A user who is still typing also sees streets of another kind; communes come later if a
+// number opens the line.
 func (k *queryPlanner) planStrictly() []CandidateQuery {
 	streets := k.confine(k.queryFor(k.words))
 	streets.whole = true
@@ -347,13 +347,13 @@ func (k *queryPlanner) planCommunes() CandidateQuery {
 	return a
 }
 
-// planSingleWords searches for each word of streets by itself.
+// planSingleWords searches for each word of streets alone.
 func (k *queryPlanner) planSingleWords() []CandidateQuery {
 	k.hasPlannedSingleWords = true
 	return k.planEachWord(k.spellings)
 }
 
-// planEachWord searches for each word of streets by itself, in each of its spellings, where something typed says which communes are
+// planEachWord searches for each word of streets alone, in each of its spellings, if something typed says which communes are
 // meant.
 func (k *queryPlanner) planEachWord(spellings func(int) []string) (queries []CandidateQuery) {
 	for n := range maxSpellings {
@@ -371,7 +371,7 @@ func (k *queryPlanner) planEachWord(spellings func(int) []string) (queries []Can
 	return queries[:min(len(queries), maxAlone)]
 }
 
-// narrow leads a query to the communes that something typed says are meant, and reports whether anything does.
+// narrow confines a query to the communes that were typed in some form, and reports whether any were.
 func (k *queryPlanner) narrow(a CandidateQuery) (CandidateQuery, bool) {
 	if k.scope.Cited == nil && len(k.meant) > 0 && len(k.meant) <= maxWithin {
 		a.Within = k.meant
@@ -399,7 +399,7 @@ func (k *queryPlanner) planLoosely() []CandidateQuery {
 	return []CandidateQuery{k.confine(k.queryFor(k.distinctive)), k.queryFor(k.distinctive), k.planCommunes()}
 }
 
-// planShortened searches for words with one of those that tell left out, each in turn. The kind of the street is left out too where
+// planShortened searches for words without one of the distinctive ones, each in turn. The kind of street is left out too if
 // enough is left.
 func (k *queryPlanner) planShortened() (queries []CandidateQuery) {
 	words, distinctive := k.words, k.q.Distinctive(k.words)
@@ -416,8 +416,8 @@ func (k *queryPlanner) planShortened() (queries []CandidateQuery) {
 	return queries
 }
 
-// planRespelt searches for words with those that the vintage does not have written as the words of it that are most alike: each of
-// those that may be of a street by itself, then all together.
+// planRespelt replaces the words that the vintage does not have with its most similar words, and searches: for each of
+// those that may be of a street alone, then for all together.
 func (k *queryPlanner) planRespelt() []CandidateQuery {
 	alike := k.findAlike()
 	queries := k.planEachWord(func(i int) []string { return alike[i] })
@@ -438,7 +438,7 @@ func (k *queryPlanner) planRespelt() []CandidateQuery {
 	return queries
 }
 
-// findAlike are the words of the vintage that are most like those it does not have, not even the beginning of one while they are
+// findAlike returns the words of the vintage that are most like those it does not have, not even as the beginning of a word while they are
 // typed.
 func (k *queryPlanner) findAlike() (all [parse.MaxTerms][]string) {
 	l := newLexicon(k.v, k.q, k.v, k.budget)
@@ -458,8 +458,8 @@ func (k *queryPlanner) findAlike() (all [parse.MaxTerms][]string) {
 	return all
 }
 
-// spellings are a word as terms are written, and while it is typed as it is and as the terms that it begins in other letters. What is
-// typed leads to what it is short for where that continues in the same way.
+// spellings are a word as terms are written and, while it is being typed, also unchanged and as the terms that it begins in other
+// letters. An abbreviation also finds its long form if that continues in the same way.
 func (k *queryPlanner) spellings(i int) []string {
 	t := k.q.Terms[i]
 	if !k.q.Completing {
@@ -475,7 +475,7 @@ func (k *queryPlanner) spellings(i int) []string {
 	return append(all, text.BegunTerms(t.Typed)...)
 }
 
-// spellLast is how words are written, the last one in one of its spellings.
+// spellLast spells words as terms are written, and the last one in one of its spellings.
 func (k *queryPlanner) spellLast(words parse.Mask, n int) func(int) string {
 	return func(i int) string {
 		if i == words.Last() {
@@ -485,12 +485,12 @@ func (k *queryPlanner) spellLast(words parse.Mask, n int) func(int) string {
 	}
 }
 
-// queryFor searches for words in all that the scope lets through.
+// queryFor searches for words within the scope.
 func (k *queryPlanner) queryFor(words parse.Mask) CandidateQuery {
 	return k.querySpelt(words, k.spellLast(words, 0))
 }
 
-// querySpelt does so with words as they are spelt.
+// querySpelt does the same with words that are spelt already.
 func (k *queryPlanner) querySpelt(words parse.Mask, spell func(int) string) CandidateQuery {
 	a := CandidateQuery{Postcodes: k.scope.Postcodes, Departments: k.scope.Departments, Limit: streetLimit}
 	if len(k.scope.Communes) <= maxWithin {
@@ -507,14 +507,14 @@ func (k *queryPlanner) querySpelt(words parse.Mask, spell func(int) string) Cand
 	return a
 }
 
-// confine leads a query no further than the code of a commune, the postcode or what it may have been meant to be, if one was
-// typed that the vintage knows.
+// confine limits a query to the typed code of a commune or to the typed postcode, or to what it may have been meant to be, if the
+// vintage knows it.
 func (k *queryPlanner) confine(a CandidateQuery) CandidateQuery {
 	a, _ = k.confined(a)
 	return a
 }
 
-// confined does so, and reports whether one was.
+// confined does the same, and reports whether the query was limited.
 func (k *queryPlanner) confined(a CandidateQuery) (CandidateQuery, bool) {
 	switch {
 	case k.scope.Cited != nil && len(k.scope.Cited) <= maxWithin:
@@ -531,7 +531,7 @@ func (k *queryPlanner) confined(a CandidateQuery) (CandidateQuery, bool) {
 	return a, true
 }
 
-// confineAround is a query confined to what lies around, if a position was given.
+// confineAround limits a query to the communes around the position, if one was given.
 func (k *queryPlanner) confineAround(a CandidateQuery) []CandidateQuery {
 	if k.scope.Around == nil {
 		return nil
@@ -540,12 +540,12 @@ func (k *queryPlanner) confineAround(a CandidateQuery) []CandidateQuery {
 	return []CandidateQuery{a}
 }
 
-// isUnconstrained reports whether a query would lead to whatever there is.
+// isUnconstrained reports whether a query would match everything.
 func (a CandidateQuery) isUnconstrained() bool {
 	return len(a.Words) == 0 && len(a.Postcodes) == 0 && len(a.Within) == 0
 }
 
-// isSame reports whether a query leads where another does.
+// isSame reports whether two queries search for the same.
 func (a CandidateQuery) isSame(b CandidateQuery) bool {
 	return a.Communes == b.Communes && slices.Equal(a.Words, b.Words) && slices.Equal(a.Within, b.Within) &&
 		slices.Equal(a.Postcodes, b.Postcodes) && slices.Equal(a.Departments, b.Departments)

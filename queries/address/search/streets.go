@@ -14,7 +14,7 @@ const (
 	maxAligned     = 48    // streets of a place that are compared word by word
 	fewHits        = 8     // best hits that are compared even when a confirmed candidate is found
 	maxPosting     = 4_000 // streets that are read for one term
-	fewBareTypes   = 24    // streets of a kind, if no more, that are all looked at
+	fewBareTypes   = 24    // streets of a kind that are all searched if there are no more
 	maxRare        = 256   // streets that may hold a link or a kind of street for it to be looked up
 	maxPrefixTerms = 2_000 // terms that prefixes may stand for before names are read one by one
 	maxScan        = 8_000 // streets of a commune whose names are read one by one
@@ -30,10 +30,10 @@ type hit struct {
 // streetFinder finds the streets of a place whose names share words with a question.
 type streetFinder struct {
 	*query
-	scratch []hit // is used again by each look-up
+	scratch []hit // reused by each look-up
 }
 
-// findRivals are the streets of a place that hold nine tenths of the distinctive words among some. No other street can score as well
+// findRivals returns the streets of a place that hold nine tenths of the distinctive words of a set. No other street can score as well
 // as one that holds all of them.
 func (f *streetFinder) findRivals(p place, name parse.Mask) []hit {
 	from, to := f.v.CommuneStreets(p.commune)
@@ -46,10 +46,10 @@ func (f *streetFinder) findRivals(p place, name parse.Mask) []hit {
 	return all
 }
 
-// findStreets are the streets of a place whose names share words with the question, the heaviest first. Finished
+// findStreets returns the streets of a place whose names share words with the question, the heaviest first. Finished
 // distinctive words are looked up first, because few streets hold them. Prefixes, links and kinds of streets are
-// looked up only where those do not find nearly all. Links and kinds are not looked up in a commune for which only
-// a doubtful name speaks, and neither they nor prefixes if a candidate is confirmed already.
+// looked up only if those do not find nearly all. Links and kinds are not looked up in a commune to which only
+// a doubtful name points, and neither they nor prefixes once a candidate is confirmed.
 func (f *streetFinder) findStreets(p place, words parse.Mask, isConfirmed bool) []hit {
 	from, to := f.v.CommuneStreets(p.commune)
 	distinctive := f.q.Distinctive(words)
@@ -77,7 +77,7 @@ func (f *streetFinder) findStreets(p place, words parse.Mask, isConfirmed bool) 
 	return f.rankHits(sumHits(f.gatherRare(all, words&^distinctive, from, to)), words)
 }
 
-// addBareTypes adds the streets of a kind that was typed, if few have it and no hit does. Their whole name may be the kind, and
+// addBareTypes adds the streets of a typed kind if few have it and no hit does. Their whole name may be the kind, and
 // the other words of the line may name something else: 7 La Venelle, Les Salelles.
 func (f *streetFinder) addBareTypes(all []hit, words parse.Mask, from, to uint32) []hit {
 	for i := range f.q.Terms {
@@ -161,7 +161,7 @@ func (f *streetFinder) retrievalWeight(i int) int32 {
 	return f.lexicon.weight[i]
 }
 
-// gatherRare adds the hits of links and kinds of streets, as far as few streets hold them. Where there are no
+// gatherRare adds the hits of links and kinds of streets that few streets hold. If there are no
 // other hits at all, it adds those of the rarest word.
 func (f *streetFinder) gatherRare(all []hit, words parse.Mask, from, to uint32) []hit {
 	rarest, least := -1, 0
@@ -186,7 +186,7 @@ func (f *streetFinder) gatherRare(all []hit, words parse.Mask, from, to uint32) 
 	return all
 }
 
-// gatherByPrefix adds the hits of words that are prefixes. Where the prefixes stand for too many terms, it reads
+// gatherByPrefix adds the hits of words that are prefixes. If the prefixes stand for too many terms, it reads
 // the names of the range one by one instead, which is cheaper.
 func (f *streetFinder) gatherByPrefix(all []hit, prefixed, finished parse.Mask, from, to uint32) []hit {
 	var terms uint32
@@ -304,7 +304,7 @@ func sumHits(all []hit) []hit {
 	return kept
 }
 
-// rankHits are the heaviest hits, in descending order. Where a hit that is left out weighs nearly as much as those
+// rankHits returns the heaviest hits, in descending order. If a hit that is left out weighs nearly as much as those
 // kept, the answer is marked as cut.
 func (f *streetFinder) rankHits(all []hit, words parse.Mask) []hit {
 	slices.SortFunc(all, func(x, y hit) int {
@@ -320,20 +320,20 @@ func (f *streetFinder) rankHits(all []hit, words parse.Mask) []hit {
 
 const (
 	maxIntersected   = 10_000 // streets with the rarest word that are tested for the other words
-	maxPivotStreets  = 500    // streets that are kept of those with the rarest word
+	maxPivotStreets  = 500    // streets with the rarest word that are kept
 	maxPerPrefixTerm = 64     // streets that are kept for each term that a prefix stands for
 	maxPivotReadings = 4      // alternatives of a word that are looked up
 	fewPrefixTerms   = 256    // terms that a prefix may stand for before names are read one by one
 )
 
-// areaFinder finds them in an area where no commune is certain.
+// areaFinder finds streets in an area if no commune is certain.
 type areaFinder struct {
 	*streetFinder
 	communes recognizer
 }
 
-// findInArea are the streets of an area whose names hold some words, the heaviest first. It begins with those that hold the rarest
-// word, the pivot. A finished distinctive word is the pivot where there is one, because few streets hold it. The number that opens
+// findInArea returns the streets of an area whose names hold some words, the heaviest first. It begins with those that hold the rarest
+// word, the pivot. A finished distinctive word is the pivot if there is one, because few streets hold it. The number that opens
 // the line comes last, since it is the house number. It is false if no street holds any word.
 func (f areaFinder) findInArea(area Area, words parse.Mask) (hits []hit, ok bool) {
 	distinctive := f.q.Distinctive(words)
@@ -359,7 +359,7 @@ func (f areaFinder) findInArea(area Area, words parse.Mask) (hits []hit, ok bool
 	return f.rankHits(all, words), true
 }
 
-// findWholeNames are the streets of an area whose names hold all the words and no others, those that have the number first.
+// findWholeNames returns the streets of an area whose names hold all the words and no others, those with the number first.
 func (f areaFinder) findWholeNames(area Area, words parse.Mask) []uint32 {
 	var need parse.Mask
 	var number uint32
@@ -367,7 +367,7 @@ func (f areaFinder) findWholeNames(area Area, words parse.Mask) []uint32 {
 		switch {
 		case !words.Has(i) || f.q.IsStopWord(i):
 		case t.Digits && need == 0 && number == 0:
-			number = parse.Number(t.Typed) // what opens the line is the house number
+			number = parse.Number(t.Typed) // the first digits of the line are the house number
 		default:
 			need |= parse.Bit(i)
 		}
@@ -392,7 +392,7 @@ func (f areaFinder) findWholeNames(area Area, words parse.Mask) []uint32 {
 	return append(numbered, others...)
 }
 
-// streetsNamed are the streets of an area whose names hold some words, exactly, and no others but links.
+// streetsNamed returns the streets of an area whose names hold some words exactly, and otherwise only links.
 func (f areaFinder) streetsNamed(words parse.Mask, area Area) iter.Seq[uint32] {
 	return func(yield func(uint32) bool) {
 		var all []cursor
@@ -420,7 +420,7 @@ func (f areaFinder) streetsNamed(words parse.Mask, area Area) iter.Seq[uint32] {
 	}
 }
 
-// nameLength is how many terms but links the name of a street has.
+// nameLength counts the terms in the name of a street, without links.
 func (f areaFinder) nameLength(street uint32) (n int) {
 	name := f.v.NameTerms(f.v.StreetName(street))
 	for j := range name.Len() {
@@ -489,7 +489,7 @@ func (f areaFinder) streetsWithWord(pivot int, area Area) []hit {
 }
 
 // streetsWithAllWords are the streets of an area that hold all finished distinctive words, each with the weight of
-// the pivot. It is empty where there is only one such word, or where the vintage lacks one.
+// the pivot. It is empty if there is only one such word, or if the vintage lacks one.
 func (f areaFinder) streetsWithAllWords(pivot int, words parse.Mask, area Area) []hit {
 	all := f.scratch[:0]
 	var others []cursor
@@ -566,7 +566,7 @@ func (f areaFinder) scanArea(all []hit, words parse.Mask, area Area) []hit {
 	return all
 }
 
-// addWordWeight adds what one more word is worth to the streets that hold it.
+// addWordWeight adds the weight of another word to the streets that hold it.
 func (f areaFinder) addWordWeight(all []hit, i int) {
 	if f.lexicon.prefixes.Has(i) && (i == f.q.Unfinished || len(f.lexicon.alternatives[i]) == 0) {
 		f.addPrefixWeight(all, i)

@@ -9,7 +9,7 @@ import (
 )
 
 // How much must be alike for a street to be meant, in percent of the distinctive words. The first two work together: a name
-// that holds few of the typed words is meant only where nearly all of the name was typed.
+// that holds few of the typed words is meant only if nearly all of the name was typed.
 const (
 	leastTyped     = 50  // of the typed words
 	leastBoth      = 175 // twice the share of the typed words, plus the share of the name
@@ -19,17 +19,17 @@ const (
 // wordMatcher decides which of the typed words belong to a street, and whether they mean it.
 type wordMatcher struct{ *query }
 
-// fitsWords reports whether the words mean a street. A street is not meant that only has the same kind, or that only
-// shares a first name with the one that is.
+// fitsWords reports whether the words mean a street. A street is not meant if it only has the same kind, or if it only
+// shares a first name with the street that is meant.
 func (m wordMatcher) fitsWords(c *Candidate, words parse.Mask) bool {
 	all := words & m.streetWords(c.place) &^ beforeNumber(m.q, c)
 	if c.distinctiveTotal > 0 && c.distinctiveMatched == 0 && m.q.Distinctive(all) != 0 && (m.q.Distinctive(c.otherNames) == 0 || m.q.HasStreetType(all&^c.otherNames)) {
-		return false // nothing distinctive is in it and in the words
+		return false // they share nothing distinctive
 	}
 	words &= m.streetZone(c)
 	distinctive := m.q.Distinctive(words) | innerTypes(m.q, words)
 	if distinctive == 0 {
-		isUnnamed := c.distinctiveTotal > 0 && c.distinctiveMatched == 0 && c.otherNames == 0 // of its name nothing but its kind was typed
+		isUnnamed := c.distinctiveTotal > 0 && c.distinctiveMatched == 0 && c.otherNames == 0 // only the kind in its name was typed
 		return !isUnnamed || m.q.Completing && m.q.HasStreetType(words) && !followsLink(m.q, c.place.at)
 	}
 	matched := distinctive & c.used
@@ -43,7 +43,7 @@ func (m wordMatcher) fitsWords(c *Candidate, words parse.Mask) bool {
 	missing := distinctive &^ matched
 	isOtherType := hasOtherType(m.q, c, words)
 	if isOtherType && m.hasGuessedKind(c) {
-		return false // a kind was typed, and another word is not a misspelt one: rue de la Plage
+		return false // a kind was typed, so another word is not a misspelt kind: rue de la Plage
 	}
 	switch {
 	case matched == 0:
@@ -51,7 +51,7 @@ func (m wordMatcher) fitsWords(c *Candidate, words parse.Mask) bool {
 	case isOtherType && (matched&^c.fuzzy == 0 || (!c.isWhollyTyped || missing != 0) && matched.Count() < 2):
 		return false
 	case missing.Has(distinctive.Last()) && missing.Count() >= matched.Count():
-		return false // what it shares is a first name
+		return false // it shares a first name only
 	case c.hasUntypedNumber && (all&m.q.Digits()|years(m.q, all))&^c.used&^c.terms() != 0:
 		return false // another date
 	}
@@ -63,7 +63,7 @@ func (m wordMatcher) fitsWords(c *Candidate, words parse.Mask) bool {
 		return true
 	}
 	if matched&^c.fuzzy == 0 && c.Type != HouseNumber {
-		return false // all misspelt, and words are missing
+		return false // every word is misspelt, and some are missing
 	}
 	named := int32(100)
 	if c.distinctiveTotal > 0 {
@@ -72,13 +72,13 @@ func (m wordMatcher) fitsWords(c *Candidate, words parse.Mask) bool {
 	return typed >= leastTyped && 2*typed+named >= leastBoth
 }
 
-// hasOtherType reports whether the first kind of street among the words is not that of the candidate.
+// hasOtherType reports whether the first kind of street among the words differs from the candidate's.
 func hasOtherType(q *parse.Question, c *Candidate, words parse.Mask) bool {
 	types := q.StreetTypes(words)
 	return types != 0 && !c.used.Has(types.First())
 }
 
-// hasGuessedKind reports whether the kind of a street is read in a misspelt word.
+// hasGuessedKind reports whether the kind of a street was read from a misspelt word.
 func (m wordMatcher) hasGuessedKind(c *Candidate) bool {
 	name := m.v.NameTerms(m.v.StreetName(c.Street))
 	for i := range m.q.Terms {
@@ -117,14 +117,14 @@ func (m wordMatcher) typedShare(c *Candidate, distinctive parse.Mask) (share int
 	return matched * 100 / whole, isQualified
 }
 
-// mayBeType reports whether a word may be a misspelt kind of street. It opens the street, stands for no distinctive
+// mayBeType reports whether a word may be a misspelt kind of street. Such a word opens the street, stands for no distinctive
 // word of the name, and is short or resembles a kind.
 func (m wordMatcher) mayBeType(c *Candidate, i int) bool {
 	isFirst := i == 0 || !m.q.Words().Has(i-1) || c.terms().Has(i-1)
 	return isFirst && !(c.used &^ c.fuzzy).Has(i) && i+1 < len(m.q.Terms) && (len(m.q.Terms[i].Text) <= 4 || m.lexicon.isLike(i, text.StreetType))
 }
 
-// streetZone are the words that stand where the street does: behind the number, before the commune, and outside
+// streetZone are the words where a street is expected: after the number, before the commune, and outside
 // complements.
 func (m wordMatcher) streetZone(c *Candidate) parse.Mask {
 	zone := m.streetWords(c.place) &^ c.otherNames &^ m.lightWords(c)
@@ -134,15 +134,15 @@ func (m wordMatcher) streetZone(c *Candidate) parse.Mask {
 	return zone
 }
 
-// lightPercent is the share of its weight, in percent, that a word keeps that may belong to a complement. It is
-// not 0, so that of two streets the one that holds the word fits better.
+// lightPercent is the share of its weight, in percent, that is left to a word that may belong to a complement. It is
+// not 0, so that the street which holds the word fits better than one that does not.
 const lightPercent = 15
 
 // weighTyped is the weight of the words that the street should hold. Words of complements weigh nothing. Words
-// that may belong to something else weigh little where the street does not hold them.
+// that may belong to something else weigh little if the street does not hold them.
 func (m wordMatcher) weighTyped(c *Candidate, words parse.Mask) int32 {
 	words &^= m.q.Complement | m.q.PlaceOnly&c.unreadIn(words)
-	words &^= c.unknown // they lower the fit by themselves
+	words &^= c.unknown // they lower the fit in another way
 	light := words & m.lightWords(c)
 	return m.lexicon.weigh(words&^light) + m.lexicon.weigh(light)*lightPercent/100
 }
@@ -153,7 +153,7 @@ func (m wordMatcher) lightWords(c *Candidate) parse.Mask {
 	return (phrases(m.q, c) | m.q.InParens | beforeNumber(m.q, c) | m.secondStreet(c) | c.unknown) &^ c.used &^ c.otherNames &^ m.q.Complement
 }
 
-// phrases are the words that may name a building. There are none if the only words of the street stand among others of them, because
+// phrases are the words that may name a building. There are none if the words of the street stand only among other such words, because
 // all of them name a street then: clos Jeanne d'Arc.
 func phrases(q *parse.Question, c *Candidate) parse.Mask {
 	held := q.Distinctive(c.used)
@@ -163,9 +163,9 @@ func phrases(q *parse.Question, c *Candidate) parse.Mask {
 	return q.Phrases
 }
 
-// secondStreet are the words of another street behind this one: 5 rue A, 6 rue B. It begins at the next number, at a word that says it
-// is one of a corner, or at the next kind of street that a name follows; in rue du Grand Hameau none does. It also begins at a comma
-// where the place is already certain.
+// secondStreet are the words of another street after this one: 5 rue A, 6 rue B. It begins at the next number, at a word that marks it
+// as one of a corner, or at the next kind of street that a name follows (not in rue du Grand Hameau). It also begins at a comma
+// if the place is already certain.
 func (m wordMatcher) secondStreet(c *Candidate) parse.Mask {
 	if m.q.Distinctive(c.contiguous) == 0 {
 		return 0
@@ -202,7 +202,7 @@ func hasUnread(q *parse.Question, c *Candidate) bool {
 	return q.Distinctive(c.unread)&^q.Complement&^q.Phrases&^q.InParens&^beforeNumber(q, c) != 0
 }
 
-// opensWithType reports whether the words of a street begin with its kind. A misspelt first word is taken for one.
+// opensWithType reports whether the words of a street begin with its kind. A misspelt first word counts as a kind.
 func opensWithType(q *parse.Question, c *Candidate) bool {
 	for i := range q.Terms {
 		if class := text.ClassOf(q.Terms[i].Text); c.contiguous.Has(i) && class != text.StopWord {
@@ -212,19 +212,19 @@ func opensWithType(q *parse.Question, c *Candidate) bool {
 	return false
 }
 
-// holdsRest reports whether everything but a word of the street says that a candidate is meant: the street has the number,
+// holdsRest reports whether a candidate is meant by everything except one word of the street: the street has the number,
 // its place is certain, and other words of its name were typed exactly.
 func (m wordMatcher) holdsRest(c *Candidate) bool {
 	return c.Type == HouseNumber && !m.q.IsRewritten && !c.IsAmbiguous && !c.lacksRep && m.isPlaced(c) && m.q.Distinctive(c.used&^c.fuzzy) != 0
 }
 
-// readOthers reads words that the street does not hold as other names of where it lies: its lieu-dit, its former
-// commune, its delivery office. It answers their weight, a little less than in the name of the street.
+// readOthers reads words that the street does not hold as other names of its surroundings: its lieu-dit, its former
+// commune, its delivery office. It returns their weight, a little less than in the name of the street.
 func (m wordMatcher) readOthers(c *Candidate, words parse.Mask) (matched int32) {
 	left := words &^ c.used &^ m.q.Complement
 	for i, name := range [...]uint32{c.facet.LieuDit, oldName(m.v, c.facet), c.facet.Delivery} {
 		if left == 0 || name == vintage.None || i == 2 && c.name == vintage.None && m.q.Distinctive(c.used) == 0 {
-			continue // a delivery office that was typed alone is a place by itself
+			continue // a delivery office that was typed alone is a place of its own
 		}
 		extra := aligner{m.lexicon}.align(m.v.NameTerms(name), left)
 		if m.lexicon.weigh(extra.used) <= int32(extra.used.Count())*linkWeight || extra.distinctiveMatched*100 < leastOtherName*extra.distinctiveTotal ||
@@ -242,7 +242,7 @@ func (m wordMatcher) readOthers(c *Candidate, words parse.Mask) (matched int32) 
 	return matched
 }
 
-// isPlaceName reports whether a name is one by which a commune is known.
+// isPlaceName reports whether a commune is known by a name.
 func isPlaceName(v *vintage.Vintage, commune, name uint32) bool {
 	terms := v.BareTerms(name)
 	for p, to := v.CommunePlaces(commune); p < to; p++ {
@@ -261,7 +261,7 @@ func oldName(v *vintage.Vintage, f vintage.Facet) uint32 {
 	return v.Place(f.Old).Name
 }
 
-// holdsAllWords reports whether a candidate explains every word of an unfinished line but links. A link that is unfinished must continue
+// holdsAllWords reports whether a candidate explains every word of an unfinished line except links. An unfinished link must continue
 // with the name.
 func (m wordMatcher) holdsAllWords(c *Candidate) bool {
 	for i := range m.q.Terms {
@@ -291,7 +291,7 @@ func (m wordMatcher) isJoinedToStreet(c *Candidate) bool {
 }
 
 // People write more than an address on its line: the name of a building, of a company, of what stands there. Such words
-// have no sign of their own. They are taken for a complement only next to an address that needs none of them: its street
+// have nothing that marks them. They are taken for a complement only next to an address that needs none of them: its street
 // and number are confirmed and its place holds. The name of a street that is not in the base also begins like another
 // one, so that words that may belong to the name are not taken: a kind of street, a qualifier, a word tied by "de", and
 // one that some street of the base has next to the last word of the name.
@@ -302,7 +302,7 @@ type complementReader struct {
 	words wordMatcher
 }
 
-// findUnknown are the words that nothing explains and that stand next to a confirmed address. There are none if one of
+// findUnknown finds the words that nothing explains and that stand next to a confirmed address. There are none if one of
 // them may belong to the name of the street.
 func (r complementReader) findUnknown(c *Candidate, words parse.Mask) (unknown parse.Mask) {
 	left := c.unreadIn(words) &^ r.q.Complement &^ r.q.PlaceOnly
@@ -323,10 +323,10 @@ func (r complementReader) findUnknown(c *Candidate, words parse.Mask) (unknown p
 	return left
 }
 
-// typoSim is the least likeness of a misspelt word of a street next to which unknown words may stand: one letter of five.
+// typoSim is the least likeness that a misspelt word of a street needs for unknown words to stand next to it: one letter of five.
 const typoSim = 77
 
-// isSelfSufficient reports whether a candidate is an address that needs no other word: each word of its street is confirmed, but for
+// isSelfSufficient reports whether a candidate is an address that needs no other word: each word of its street is confirmed, except for
 // a letter of one that the base lacks, and they stand together; the street has the number, or none was typed and its kind
 // was; and the place is certain.
 func (r complementReader) isSelfSufficient(c *Candidate) bool {
@@ -348,7 +348,7 @@ func (r complementReader) hasExactWord(words parse.Mask) bool {
 	return false
 }
 
-// isAside reports whether the terms [from, to) stand next to the name of a candidate's street and are no part of it.
+// isAside reports whether the terms [from, to) stand next to the name of a candidate's street without being part of it.
 func (r complementReader) isAside(c *Candidate, from, to int) bool {
 	switch name := c.contiguous; {
 	case from > name.Last():
@@ -359,7 +359,7 @@ func (r complementReader) isAside(c *Candidate, from, to int) bool {
 	return false
 }
 
-// isBehindName reports whether terms behind the name of a street are no part of it. An article ends a name, since names
+// isBehindName reports whether terms after the name of a street are not part of it. An article ends a name, since names
 // are not joined to what follows by an article alone.
 func (r complementReader) isBehindName(c *Candidate, from, to int) bool {
 	first := from
@@ -379,7 +379,7 @@ func (r complementReader) isBehindName(c *Candidate, from, to int) bool {
 	return !isNext || first > from || !r.mayFollow(c, first)
 }
 
-// isAheadOfName reports whether terms between the house number and the name of a street are no part of the name. The
+// isAheadOfName reports whether terms between the house number and the name of a street are not part of the name. The
 // name must begin with its kind.
 func (r complementReader) isAheadOfName(c *Candidate, from, to int) bool {
 	if !opensWithType(r.q, c) || c.At.Last() > from || r.q.IsStopWord(to-1) || r.q.HasStreetType(parse.Span(from, to)) {
@@ -399,7 +399,7 @@ func (r complementReader) isAheadOfName(c *Candidate, from, to int) bool {
 	return true
 }
 
-// saysWhere reports whether a word behind a preposition says where something stands: à côté de, en face de.
+// saysWhere reports whether a word after a preposition describes a location: à côté de, en face de.
 func saysWhere(word string) bool {
 	switch word {
 	case "cote", "face", "dessus", "dessous", "fond", "droite", "gauche", "angle", "bord", "niveau", "bout", "pied", "entree", "hauteur":
@@ -436,7 +436,7 @@ func extendsName(term string) bool {
 	return text.IsQualifier(term)
 }
 
-// mayFollow reports whether a word may continue the name of a street: some street of the base has it next to the last
+// mayFollow reports whether a word may continue the name of a street: a street of the base has it next to the last
 // word of the name.
 func (r complementReader) mayFollow(c *Candidate, word int) bool {
 	name := r.v.NameTerms(r.v.StreetName(c.Street))
@@ -451,11 +451,11 @@ func (r complementReader) mayFollow(c *Candidate, word int) bool {
 	return false
 }
 
-// maxNeighbours bounds the streets that are looked at for two terms side by side.
+// maxNeighbours bounds how many streets are searched for two adjacent terms.
 const maxNeighbours = 8_192
 
-// standTogether reports whether a street of the base has one term right before another. Links between them do not count.
-// It also reports true where too many streets would have to be looked at.
+// standTogether reports whether a street of the base has one term right before another. Links between them are ignored.
+// It also reports true if too many streets would have to be looked at.
 func (r complementReader) standTogether(before, behind uint32) bool {
 	few, many := r.v.StreetsWith(before), r.v.StreetsWith(behind)
 	if few.Len() > many.Len() {
@@ -474,7 +474,7 @@ func (r complementReader) standTogether(before, behind uint32) bool {
 	return false
 }
 
-// hasPair reports whether a name has one term right before another, but for links.
+// hasPair reports whether a name has one term right before another, ignoring links.
 func hasPair(v *vintage.Vintage, name, before, behind uint32) bool {
 	last := uint32(vintage.None)
 	for terms, k := v.NameTerms(name), 0; k < terms.Len(); k++ {
@@ -515,7 +515,7 @@ func (r complementReader) strangeWords(c *Candidate) parse.Mask {
 	return out
 }
 
-// hasBareTail reports whether words are left unread behind or within the name of a street that neither a sign nor a word of a
+// hasBareTail reports whether words are left unread after or within the name of a street that neither a sign nor a word of a
 // complement sets off from it. They may belong to the name of another street, and so may a second street.
 func (r complementReader) hasBareTail(c *Candidate) bool {
 	if c.Street == vintage.None || c.contiguous == 0 || c.unknown != 0 {
