@@ -1,12 +1,12 @@
-// Package route says what can be asked of a router and what it answers: the way between positions, the durations between
-// many, the area within reach, the nearest of many. Router is the interface; package engine implements it on the project's
-// own road network, packages osrm and valhalla on servers of these names, and package routertest is the contract suite that
-// all of them pass. Its one constraint: a router knows positions and street names, never addresses or accounts. Who resolves
-// a text to an address does it before, and hands over a Bound.
+// Package route defines what a router can be asked and what it answers: the way between positions, the durations between many, the
+// area within reach, the nearest of many. Router is the interface; package engine implements it on the project's own road network,
+// packages osrm and valhalla on servers of these names, and package routertest is the contract suite that all of them pass. A
+// router knows positions and street names, never addresses or accounts. The caller resolves text to an address first and passes a
+// Bound.
 //
 //	text, id, site ── http/api ──► Bound{Point, Street} ── Router ──► Access (where it meets the network), Route, Matrix, Area
 //
-// Durations are seconds and distances metres, both as float64, unrounded: whoever shows them rounds once.
+// Durations are seconds and distances metres, both as unrounded float64: code that displays them rounds once.
 package route
 
 import (
@@ -29,7 +29,7 @@ const (
 	Bike Mode = "bike"
 )
 
-// Optimization is what a route makes least.
+// Optimization is what a route minimises.
 type Optimization string
 
 // The optimizations.
@@ -39,7 +39,7 @@ const (
 )
 
 // Avoid is a set of kinds of roads to avoid. Avoiding is best effort: an avoided road weighs AvoidFactor times as much, so it is
-// used where nothing else leads there, and the answer says so.
+// still used if there is no other way, and the answer says so.
 type Avoid uint8
 
 // The kinds of roads that can be avoided.
@@ -58,7 +58,7 @@ type FixedPoint struct{ Lon, Lat int32 }
 // FixedUnit is how many units of a FixedPoint are a degree.
 const FixedUnit = 1e7
 
-// Fix returns a position in whole units.
+// Fix rounds a position to whole units.
 func Fix(p geo.Point) FixedPoint {
 	return FixedPoint{Lon: int32(math.Round(p.Lon * FixedUnit)), Lat: int32(math.Round(p.Lat * FixedUnit))}
 }
@@ -75,33 +75,33 @@ type Profile struct {
 	Avoid        Avoid
 }
 
-// Bound is where a route begins, ends or stops. A position may lie anywhere, on a motorway too. An address lies on a street: roads on
-// which nobody lives are not preferred when it is moved onto the network. Street is the name of that street, as the address base
-// writes it, "" where none is known: a road of that name is preferred.
+// Bound is where a route begins, ends or stops. A position may lie anywhere, on a motorway too. An address lies on a street: roads
+// on which nobody lives are not preferred when it is moved onto the network. Street is the name of that street, as the address base
+// writes it, or "" if it is unknown: a road of that name is preferred.
 type Bound struct {
 	geo.Point
 	IsAddress bool
 	Street    string // only of an address
 }
 
-// Access is where a bound meets the network: never on a ferry or a shuttle train. A bound may have several that are about as near, such
-// as the roads at a junction; then a route takes the one with which it is best, and tells it. How much farther one is than another
-// counts in that choice, and never in a duration.
+// Access is where a bound meets the network: never on a ferry or a shuttle train. A bound may have several that are about as near,
+// such as the roads at a junction; then a route takes the one that makes it best, and reports it. The extra distance to a farther
+// access counts in that choice, but never in a duration.
 type Access struct {
 	geo.Point
 	Distance float64 // metres from the bound
-	Street   string  // name of the road there, "" where it has none
+	Street   string  // name of the road there, or ""
 	IsOnOwn  bool    // the road has the name of the bound's street
 }
 
 // MaxAccessDistance is how far a bound may be from the nearest road, in metres.
 const MaxAccessDistance = 1_000
 
-// What a road near an address costs besides its distance, in metres: the address is moved onto the road of the least sum. A road of
-// another name is worth a walk: with 30 m, 95.2 % of the numbers of Bondy whose street the map names would meet it, with 150 m
-// it is 99.4 %, and without names 87.2 %.
+// The cost of a road near an address besides its distance, in metres: the address is moved onto the road with the least sum. A road
+// of the right name may be farther away: with 30 m, 95.2 % of the numbers of Bondy whose street the map names would meet that
+// street, with 150 m 99.4 %, and without names 87.2 %.
 const (
-	OtherNameCost = 150 // the road has not the name of the bound's street
+	OtherNameCost = 150 // the road does not have the name of the bound's street
 	ThroughCost   = 60  // a motorway, a ramp, a tunnel or a bridge: nobody lives there
 )
 
@@ -114,8 +114,8 @@ type Query struct {
 	Steps        bool // whether Leg.Steps are wanted
 }
 
-// Answer is the best route and the alternatives to it, best first: at least one. Accesses has one item for each bound: the access that
-// the routes take.
+// Answer holds at least one route: the best and the alternatives to it, best first. Accesses has one item for each bound: the
+// access that the routes take.
 type Answer struct {
 	Accesses []Access
 	Routes   []Route
@@ -130,7 +130,7 @@ type Route struct {
 	TollDistance       float64     // metres on roads with a toll
 }
 
-// Avoided is the distance that a route goes on roads of a kind that was to be avoided.
+// Avoided is the distance of a route on roads of a kind that was to be avoided.
 type Avoided struct {
 	Kind     Avoid // one kind
 	Distance float64
@@ -146,15 +146,15 @@ type Leg struct {
 type Step struct {
 	Distance, Duration float64
 	Maneuver           Maneuver
-	Name               string // of the road that follows, "" where it has none
-	Ref                string // its number, such as "D 806", "" where it has none
+	Name               string // of the road that follows, or ""
+	Ref                string // its number, such as "D 806", or ""
 	Destinations       string // what its signs show, such as "Lyon, Grenoble"
 	PathKind           PathKind
 	Geometry           []geo.Point
 }
 
-// PathKind is what the road of a step is where it has neither name nor number and the mode is Foot or Bike; otherwise "". Routers that do
-// not know it leave it out.
+// PathKind is the kind of the road of a step if that has neither name nor number and the mode is Foot or Bike; otherwise "".
+// Routers that do not know it leave it empty.
 type PathKind string
 
 // The kinds of paths.
@@ -174,8 +174,8 @@ type Maneuver struct {
 	Stop     int      // of an Arrive: number of the stop on the way, from 1; 0 at the destination
 	Sign     string   // number of the exit of a motorway as its signs show it, such as "12" or "12a"; otherwise ""
 
-	// IsSameRoad says that the road behind has the name of the road before, or its number where that is what one calls it. It is
-	// false where a leg begins or ends.
+	// IsSameRoad reports whether the road after the manoeuvre has the name of the road before it, or its number if people call it
+	// by that. It is false where a leg begins or ends.
 	IsSameRoad bool
 
 	BearingBefore, BearingAfter float64 // of the road before and behind, in degrees clockwise from north
@@ -186,7 +186,7 @@ type ManeuverType string
 
 // The kinds of manoeuvres.
 const (
-	Depart     ManeuverType = "depart" // with the modifier Backwards where a leg goes back on the road by which the leg before came
+	Depart     ManeuverType = "depart" // with the modifier Backwards if a leg goes back on the road by which the previous leg arrived
 	Arrive     ManeuverType = "arrivee"
 	Turn       ManeuverType = "tourner"
 	Continue   ManeuverType = "continuer"   // the same road continues, and another could be taken for it; or its name changes
@@ -220,10 +220,10 @@ type MatrixQuery struct {
 	Origins, Destinations []Bound
 }
 
-// Matrix has a row for each origin and a column for each destination: of the best route its duration and its distance, or
-// Unreachable. A cell equals what a Query with the same two bounds gives.
+// Matrix has a row for each origin and a column for each destination: the duration and the distance of the best route, or
+// Unreachable. A cell equals the result of a Query with the same two bounds.
 type Matrix struct {
-	OriginAccesses, DestinationAccesses []Access // the best of each bound; of one too far from any road the zero Access
+	OriginAccesses, DestinationAccesses []Access // the best of each bound; zero for a bound too far from any road
 	Durations, Distances                [][]float64
 }
 
@@ -238,8 +238,8 @@ type NearestQuery struct {
 	Limit        int
 }
 
-// Nearest is the access of the origin and the destinations found, the nearest first; of equal ones the earlier first.
-// Unreachable ones are left out.
+// Nearest is the access of the origin and the destinations found, the nearest first; ties keep their order. Unreachable ones are
+// left out.
 type Nearest struct {
 	Access Access
 	Found  []NearDestination
@@ -255,7 +255,7 @@ type NearDestination struct {
 // CostType is what the limits of an isochrone measure.
 type CostType string
 
-// What the limits of an isochrone measure.
+// The cost types.
 const (
 	ByDuration CostType = "duration"
 	ByDistance CostType = "distance"
@@ -277,20 +277,20 @@ type Isochrone struct {
 	Areas  []Area
 }
 
-// Area is a set of polygons (a GeoJSON MultiPolygon): of each polygon the first ring is its border, counter-clockwise, the others
-// are holes, clockwise. The last position of a ring is its first.
+// Area is a set of polygons (a GeoJSON MultiPolygon). The first ring of each polygon is its border, counter-clockwise; the others
+// are holes, clockwise. The last position of a ring repeats its first.
 type Area [][][]geo.Point
 
 // Network describes what a router answers from.
 type Network struct {
 	Engine      string    // own, osrm or valhalla
-	Date        time.Time // of the data; zero where it is not known
+	Date        time.Time // of the data; zero if unknown
 	Modes       []Mode
 	IsSynthetic bool // the roads are invented
 	Attribution string
 }
 
-// DateText is the day of the data, such as 2026-11-21; "" where it is not known.
+// DateText is the day of the data, such as 2026-11-21; "" if it is unknown.
 func (n Network) DateText() string {
 	if n.Date.IsZero() {
 		return ""
@@ -298,10 +298,10 @@ func (n Network) DateText() string {
 	return n.Date.UTC().Format(time.DateOnly)
 }
 
-// OSMAttribution is the notice that the licence of OpenStreetMap's data asks for.
+// OSMAttribution is the notice that the licence of OpenStreetMap's data requires.
 const OSMAttribution = "© les contributeurs d'OpenStreetMap, ODbL 1.0"
 
-// Router finds routes. It is safe for concurrent use. A call ends with ctx's error when ctx ends. Besides the errors of its
+// Router finds routes. It is safe for concurrent use. A call fails with ctx's error when ctx ends. Besides the errors of its
 // methods, each call may fail with ErrUnavailable, ErrUnsupported or ErrTooMuchWork.
 type Router interface {
 	// Route fails with ErrNoRoute, and with an *OffRoadError for the first bound that is too far from any road.
@@ -316,7 +316,7 @@ type Router interface {
 	// Isochrone fails with an *OffRoadError for the centre.
 	Isochrone(context.Context, IsochroneQuery) (Isochrone, error)
 
-	// Network describes the network that is served now. It fails with ErrUnavailable when there is none.
+	// Network describes the network that is served now. Without one it fails with ErrUnavailable.
 	Network(context.Context) (Network, error)
 }
 

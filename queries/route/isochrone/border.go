@@ -11,7 +11,7 @@ import (
 // unit is the length of a side of a square in the coordinates of vertices: whole numbers, so that tests on them are exact.
 const unit = 1000
 
-// limitStep is how much farther out, of a unit, the border of each limit runs than that of the limit before.
+// limitStep is how much farther out the border of each limit runs than that of the previous limit, in the same coordinates.
 const limitStep = 20
 
 // vertex is where a border crosses from one node to a neighbour.
@@ -41,11 +41,11 @@ type borders struct {
 	turned    []vertex
 }
 
-// crossings are the limits the borders of which cross the edges of a node: bit k for limit k on the edge that leads east, bit
-// MaxLimits + k on that which leads north.
+// crossings are the limits whose borders cross the edges of a node: bit k for limit k on the edge that leads east, bit MaxLimits +
+// k on that which leads north.
 type crossings uint16
 
-// begin forgets the borders before. left is an empty plane.
+// begin discards the previous borders. left is an empty plane.
 func (b *borders) begin(g *grid, inside []*plane, roads, left *plane) {
 	nodes := g.perLine * g.rows
 	b.grid, b.inside, b.roads, b.left, b.vertices = g, inside, roads, left, b.vertices[:0]
@@ -73,7 +73,7 @@ func (b *borders) findCrossings(k int) {
 	}
 }
 
-// traceRings returns the rings of a limit. Holes that are to be left out have no vertices.
+// traceRings returns the rings of a limit. Holes to be left out have no vertices.
 func (b *borders) traceRings(k int) []ring {
 	var rings []ring
 	b.findCrossings(k)
@@ -184,8 +184,8 @@ func doubleArea(vertices []vertex) int64 {
 	return sum
 }
 
-// isGap returns whether a hole is to be left out: it is small, or a field without roads. The holes of wider limits that lie in it
-// are then left out too, so that areas stay nested.
+// isGap returns whether a hole is to be left out: it is small, or a field without roads. The holes of wider limits inside it are
+// then left out too, so that areas stay nested.
 func (b *borders) isGap(k int, r *ring, number int32) bool {
 	squares := float64(-r.area) / (2 * unit * unit)
 	switch {

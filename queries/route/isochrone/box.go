@@ -19,8 +19,8 @@ func NewBox(southWest, northEast route.FixedPoint) Box {
 
 func (b *Box) isEmpty() bool { return b.west > b.east }
 
-// IsRound reports whether longitudes in the box differ by more than 180 degrees, so that the shorter way between two may lead across the
-// antimeridian.
+// IsRound reports whether longitudes in the box differ by more than 180 degrees, so that the shorter way between two of them may
+// cross the antimeridian.
 func (b *Box) IsRound() bool { return b.east-b.west > 180*route.FixedUnit }
 
 // Holds reports whether the box holds another.

@@ -79,7 +79,7 @@ func (g *grid) project(p geo.Point) (x, y float64) {
 	return (g.unwrap(p.Lon) - g.originLon) * g.perLon, (p.Lat - g.originLat) * g.perLat
 }
 
-// place is a position in the grid, in 1 << placeBits parts of a square from the origin. So the arithmetic on it is exact.
+// place is a position in the grid, in 1 << placeBits parts of a square from the origin, so that arithmetic on it is exact.
 type place struct{ x, y int }
 
 const placeBits = 16
@@ -150,8 +150,8 @@ func (g *grid) drawPart(p *plane, x0, y0, x1, y1 float64) {
 	g.drawSteps(p, from, to)
 }
 
-// drawSteps marks the squares from one place to another, but perhaps not the first. A straight line comes to the next column after
-// nextX, and to the next row after nextY, in parts of the line that are multiplied by both differences of its ends.
+// drawSteps marks the squares from one place to another, though perhaps not the first. A straight line comes to the next column
+// after nextX, and to the next row after nextY, in parts of the line that are multiplied by both differences of its ends.
 func (g *grid) drawSteps(p *plane, from, to place) {
 	if !g.holds(from) || !g.holds(to) {
 		var ok bool

@@ -1,17 +1,17 @@
-// Package isochrone draws the areas that can be reached within limits, from the roads reached. Its one constraint: the areas are
-// valid polygons whatever the roads are, and each lies within the next wider one.
+// Package isochrone draws the areas that can be reached within limits, from the roads reached. The areas are valid polygons
+// whatever the roads are, and each lies within the next wider one.
 //
 //	Roads ── draw ──► plane (a bit for each node of a grid and limit) ── closeGaps ──► plane ── traceRings ──► rings
 //	      ── simplify ──► rings ── polygons ──► route.Area
 //
-// A city has some hundred thousand points of roads, and most of the work is to draw them. So roads come in the whole numbers of the
-// map. Those that lie whole within a limit, nearly all, are drawn in whole numbers one after the other while they are read, and are not
-// kept.
+// A city has some hundred thousand points of roads, and drawing them is most of the work. So roads are given in the integer
+// coordinates of the map. Nearly all lie entirely within a limit: those are drawn in integers, one after the other as they are
+// read, and are not kept.
 //
-// A square of the grid through which a reached road leads has its four corners, which are nodes, inside; so has a narrow gap
-// between reached roads, as far as no road leads there that is not reached. The border runs between the nodes inside and those
-// outside, at a slightly different place for each limit, so that borders never touch. Making it simpler moves it across no
-// node and no other border.
+// The nodes of the grid are the corners of its squares. The four corners of a square that contains a reached road are inside; so
+// are the nodes in a narrow gap between reached roads, unless a road that is not reached leads through it. The border runs between
+// the nodes inside and those outside, at a slightly different place for each limit, so that borders never touch. Simplifying a
+// border never moves it across a node or another border.
 package isochrone
 
 import (
@@ -23,7 +23,7 @@ import (
 	"lieudit/schemas/geo"
 )
 
-// Road is a line through two points at least. What it costs to get to a point of it changes evenly along its length.
+// Road is a line through at least two points. The cost of reaching a point of it changes linearly along its length.
 type Road struct {
 	Points           []route.FixedPoint
 	FromCost, ToCost float64
@@ -31,11 +31,11 @@ type Road struct {
 
 // Roads are the roads of a question.
 type Roads struct {
-	// Whole are the points of each road that costs more than one limit nowhere and no more than the next everywhere, with the index of
-	// that next limit; of those that lead beyond all limits with the number of limits. All longitudes lie within 180 degrees of each
+	// Whole are the points of each road whose cost lies between the same two neighbouring limits everywhere, with the index of the
+	// upper limit; roads beyond all limits have the number of limits as their index. All longitudes lie within 180 degrees of each
 	// other. The points are valid until the next ones.
 	Whole iter.Seq2[int, []route.FixedPoint]
-	// Box holds all points of Whole that are within some limit. It is empty if there are none.
+	// Box holds all points of Whole that are within some limit. It is empty if there are no such points.
 	Box Box
 	// Parts are the roads that cost no more than a limit in parts, and any others that are not among Whole.
 	Parts []Road
@@ -71,7 +71,7 @@ func NewRoads(all []Road, limits []float64) Roads {
 	}}
 }
 
-// from are the same roads for some of the limits, from the first on.
+// from are the same roads for count of the limits, beginning with the limit first.
 func (r Roads) from(first, count int) Roads {
 	whole := r.Whole
 	r.Whole = func(visit func(int, []route.FixedPoint) bool) {
@@ -84,7 +84,7 @@ func (r Roads) from(first, count int) Roads {
 	return r
 }
 
-// limitOf is the index of the least limit that some point of a road is within; the number of limits if there is none.
+// limitOf is the index of the least limit that some point of a road is within; the number of limits if no point is within any.
 func (r *Road) limitOf(limits []float64) (k int) {
 	for k < len(limits) && r.cheapest() > limits[k] {
 		k++
@@ -112,7 +112,7 @@ func (r *Road) eachPiece(visit func(*line)) {
 		piece.From, piece.To, piece.FromCost = r.Points[i-1].Point(), r.Points[i].Point(), piece.ToCost
 		piece.ToCost += perLength * lengthBetween(piece.From, piece.To, scale)
 		if i == len(r.Points)-1 {
-			piece.ToCost = r.ToCost // also that of a road without length
+			piece.ToCost = r.ToCost // also for a road without length
 		}
 		visit(&piece)
 	}
@@ -124,7 +124,7 @@ func lengthBetween(a, b geo.Point, scale float64) float64 {
 	return math.Sqrt(x*x + y*y)
 }
 
-// wrap turns a difference of longitudes into that of the shorter way round.
+// wrap turns a difference of longitudes into the difference the shorter way round.
 func wrap(lon float64) float64 {
 	if lon > 180 {
 		return lon - 360
@@ -134,13 +134,13 @@ func wrap(lon float64) float64 {
 	return lon
 }
 
-// line is a straight piece of a road. What it costs to get to a point of it changes evenly from one end to the other.
+// line is a straight piece of a road. The cost of reaching a point of it changes linearly from one end to the other.
 type line struct {
 	From, To         geo.Point
 	FromCost, ToCost float64
 }
 
-// MaxLimits is the number of limits that Areas draws at once: of more, each group of n is drawn without regard to the others.
+// MaxLimits is the number of limits that Areas draws together; more limits are drawn in independent groups.
 const MaxLimits = 8
 
 // The side of the squares of the grid: cellSize metres, more for areas so large that they would be more than maxCells squares
@@ -153,18 +153,19 @@ const (
 // gapSize is how wide gaps are closed, in metres, as far as the squares allow: always at least two squares.
 const gapSize = 180
 
-// A hole has at least minHole squares, and more than maxField square metres if no road is known in it: whoever stands in a field
-// comes from the roads around it.
+// A hole has at least minHole squares, and more than maxField square metres if it contains no known road: anyone who stands in a
+// field comes from the roads around it.
 const (
 	minHole  = 4
 	maxField = 250_000
 )
 
-// Yield is told how much work was done, about every half millisecond, so that the caller can give way to others. Its error ends the work.
+// Yield is called about every half millisecond with the amount of work done since, so that the caller can give way to others. Its
+// error ends the work.
 type Yield func(done time.Duration) error
 
-// Drawer draws areas. It uses its memory again in the next call: a city takes some megabytes. The zero value is ready. One goroutine uses
-// it at a time.
+// Drawer draws areas. It reuses its memory in the next call: a city takes some megabytes. The zero value is ready. One goroutine
+// uses it at a time.
 type Drawer struct {
 	planes  []*plane
 	used    int // planes in use
@@ -182,10 +183,11 @@ func (d *Drawer) newPlane(g *grid) *plane {
 	return p
 }
 
-// Areas returns for each limit, which ascend, the area around the parts of roads that cost no more. Every such part lies inside. A
-// point on a road that costs more lies outside if it is more than about two squares (of at least
-// cellSize metres, and a thousandth of the widest area) from each such part, so roads that lead beyond the limits are worth giving. An area is empty if no road is reached within its limit. Holes that are small, or without roads and not large, are
-// left out. Longitudes continue beyond 180 degrees if an area crosses the antimeridian. The error is that of yield.
+// Areas returns, for each of the ascending limits, the area around the parts of roads that cost no more. Every such part lies
+// inside. A point on a road that costs more lies outside if it is more than about two squares (of at least cellSize metres, and a
+// thousandth of the widest area) from each such part, so roads that lead beyond the limits are worth giving. An area is empty if no
+// road is reached within its limit. Holes that are small, or without roads and not large, are left out. Longitudes continue beyond
+// 180 degrees if an area crosses the antimeridian. The error is that of yield.
 func (d *Drawer) Areas(roads Roads, limits []float64, yield Yield) ([]route.Area, error) {
 	if len(limits) > MaxLimits {
 		first, err := d.Areas(roads.from(0, MaxLimits), limits[:MaxLimits], yield)
@@ -216,7 +218,7 @@ func (d *Drawer) Areas(roads Roads, limits []float64, yield Yield) ([]route.Area
 	return areas, nil
 }
 
-// How long it takes, about, to read and draw a road, to go over a node of the grid, and to make a vertex of a border simpler.
+// The approximate times to read and draw a road, to visit a node of the grid, and to simplify a vertex of a border.
 const (
 	drawWork   = 100 * time.Nanosecond
 	nodeWork   = time.Nanosecond
@@ -257,11 +259,11 @@ type grid struct {
 	scale                  scale
 }
 
-// gridMargin is the number of squares around the lines. The outermost points lie amid squares: at the side of one the last digit would
-// decide in which they are.
+// gridMargin is the number of squares around the lines. The outermost points lie in the middle of squares: on a side, rounding
+// would decide which square they are in.
 const gridMargin = 5.5
 
-// newGrid returns a grid over the reached parts of roads; false when there is none.
+// newGrid returns a grid over the reached parts of roads; false if no part is reached.
 func newGrid(roads Roads, limits []float64) (*grid, bool) {
 	g, b := &grid{}, roads.Box
 	switch {
@@ -312,7 +314,7 @@ func (g *grid) unwrap(lon float64) float64 {
 	return lon
 }
 
-// within returns between which shares of a line its cost is at most a limit; false when nowhere.
+// within returns the shares of a line between which its cost is at most a limit; false if it is nowhere.
 func (l *line) within(limit float64) (from, to float64, ok bool) {
 	switch {
 	case l.FromCost <= limit && l.ToCost <= limit:

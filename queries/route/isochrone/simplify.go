@@ -2,8 +2,8 @@ package isochrone
 
 import "math/bits"
 
-// simplifyPasses is how often each border is made simpler: what one border gives up can make room for another. A third pass
-// would take away one vertex of two hundred.
+// simplifyPasses is how often each border is simplified: the room that one border gives up can help another. A third pass would
+// remove one vertex in two hundred.
 const simplifyPasses = 2
 
 // maxBox is the area, in squares, of the largest box around a triangle that is tested.
@@ -47,7 +47,7 @@ func (b *borders) isFree(p, v, n vertex) bool {
 		ab, bc, ca := t.sides(first.x, at.y)
 		node := int(at.y/unit)*b.perLine + int(first.x/unit)
 		for at.x = first.x; at.x <= east; at.x += unit {
-			if ab|bc|ca >= 0 { // none is negative: the triangle holds the node
+			if ab|bc|ca >= 0 { // the triangle holds the node
 				return false
 			}
 			if b.crossings[node] != 0 && b.holdsVertex(&t, at, node) {
@@ -99,7 +99,7 @@ func newTriangle(a, b, c vertex) triangle {
 	return triangle{a, b, c, [3]int64{int64(a.y-b.y) * unit, int64(b.y-c.y) * unit, int64(c.y-a.y) * unit}}
 }
 
-// sides are those of a point: a triangle holds it if none is negative.
+// sides returns the sides of a point: the triangle holds the point unless one of them is negative.
 func (t *triangle) sides(x, y int32) (ab, bc, ca int64) {
 	return side(t.a, t.b, x, y), side(t.b, t.c, x, y), side(t.c, t.a, x, y)
 }

@@ -1,6 +1,6 @@
-// Package live is the route.Router that the service answers from: its own road network, which Swap replaces at any time, and before that
-// the servers of another engine if there are some. A file is unmapped when its last query is done, never before; one that a query finds
-// damaged is not used any more. mappedfile.Holder sees to both.
+// Package live is the route.Router that the service answers from: the servers of another engine, if there are any, then its own
+// road network, which Swap replaces at any time. A file is unmapped when its last query is done, not before; a file that a query
+// finds damaged is no longer used. mappedfile.Holder takes care of both.
 //
 //	http/api ── Router ──► the other engine's server, whose failures are remembered (outage.go) ──► answer
 //	               │            └─ route.ErrUnsupported ─┐
@@ -8,8 +8,8 @@
 //	                                                             ▲
 //	releases.Watcher ── Swap, Withdraw ──────────────────────────┘
 //
-// Only a question that the server does not support goes to the own network. A server that is unavailable is not replaced: the two may
-// have other roads and other durations, and nobody would know which answered.
+// Only a question that the server does not support goes to the own network. The own network does not stand in for an unavailable
+// server: the two may have different roads and durations, and nobody would know which one answered.
 package live
 
 import (
@@ -29,13 +29,13 @@ import (
 // file, queries for it fail with route.ErrUnavailable. It is safe for concurrent use.
 type Router struct {
 	own    mappedfile.Holder[route.Router]
-	server *server // nil: the own network answers everything
+	server *server // nil if the own network answers everything
 }
 
 var _ route.Router = (*Router)(nil)
 
-// New returns a router whose first answers are those of another engine's servers. engine is the engine's name in the log and in errors. A
-// nil server leaves all to the own network.
+// New returns a router that asks another engine's servers first. engine is the engine's name in the log and in errors. If other is
+// nil, the own network answers everything.
 func New(other route.Router, engine string, log *slog.Logger) *Router {
 	if other == nil {
 		return &Router{}
@@ -68,7 +68,7 @@ func (r *Router) Problem() error {
 	return r.server.problem()
 }
 
-// queryOwn runs a query on the own network, and keeps that mapped until the query returns.
+// queryOwn runs a query on the own network, which stays mapped until the query returns.
 func queryOwn[A any](r *Router, query func(route.Router) (A, error)) (A, error) {
 	answer, err := mappedfile.Query(&r.own, query)
 	if errors.Is(err, mappedfile.ErrNone) {
@@ -77,7 +77,8 @@ func queryOwn[A any](r *Router, query func(route.Router) (A, error)) (A, error) 
 	return answer, err
 }
 
-// query asks the server and, for what that does not support, the own network. The server's error stays if there is no network.
+// query asks the server and, if that does not support the question, the own network. Without a network it returns the server's
+// error.
 func query[A any](ctx context.Context, r *Router, mode route.Mode, ask func(route.Router) (A, error)) (A, error) {
 	if r.server == nil {
 		return queryOwn(r, ask)
@@ -135,7 +136,7 @@ func (r *Router) Network(ctx context.Context) (route.Network, error) {
 	return n, nil
 }
 
-// ServerNetwork describes the server's network. It fails with route.ErrUnavailable if there is no server.
+// ServerNetwork describes the server's network. Without a server it fails with route.ErrUnavailable.
 func (r *Router) ServerNetwork(ctx context.Context) (route.Network, error) {
 	if r.server == nil {
 		return route.Network{}, route.ErrUnavailable
@@ -143,7 +144,7 @@ func (r *Router) ServerNetwork(ctx context.Context) (route.Network, error) {
 	return r.server.network(ctx)
 }
 
-// OwnNetwork describes the own network. It fails with route.ErrUnavailable if there is none.
+// OwnNetwork describes the own network. Without a network it fails with route.ErrUnavailable.
 func (r *Router) OwnNetwork(ctx context.Context) (route.Network, error) {
 	return queryOwn(r, func(x route.Router) (route.Network, error) { return x.Network(ctx) })
 }

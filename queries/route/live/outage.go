@@ -12,15 +12,15 @@ import (
 	"lieudit/queries/route/routeserver"
 )
 
-// server is the router of another engine. It remembers of each mode whether its last answer was a failure of a server, so that operators
-// hear of it even if such a server answers a simple probe. It is safe for concurrent use.
+// server is the router of another engine. It remembers for each mode whether the last answer was a failure of a server, so that
+// operators learn of it even if that server answers a simple probe. It is safe for concurrent use.
 type server struct {
 	route.Router
 	engine string
 	log    *slog.Logger
 
 	mu       sync.Mutex
-	failures map[route.Mode]error // of the modes whose last answer failed; of "" the last failure of Network
+	failures map[route.Mode]error // by mode, if its last answer failed; under "" the last failure of Network
 }
 
 // problem returns nil while no mode's last answer is a failure. Otherwise its error names the engine and the modes, each with the reason.
@@ -39,8 +39,8 @@ func (s *server) problem() error {
 	return errors.Join(problems...)
 }
 
-// record notes how a question ended. No way, and a bound that is too far from any road, are answers. Other refusals, and the end of
-// a question's own time, say nothing about the server.
+// record notes how a question ended. "No way" and "too far from any road" are answers. Other refusals, and the end of a question's
+// own time, say nothing about the server.
 func (s *server) record(ctx context.Context, mode route.Mode, err error) {
 	isAnswer := err == nil || errors.Is(err, route.ErrNoRoute) || errors.As(err, new(*route.OffRoadError))
 	switch {
@@ -51,7 +51,7 @@ func (s *server) record(ctx context.Context, mode route.Mode, err error) {
 	}
 }
 
-// remember keeps a failure, and logs it if none is known.
+// remember keeps a failure, and logs it if it is the first.
 func (s *server) remember(mode route.Mode, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -61,7 +61,7 @@ func (s *server) remember(mode route.Mode, err error) {
 	s.failures[mode] = err
 }
 
-// forget drops the failures that are over, and logs it if none is left.
+// forget drops the failures that are over, and logs the end of the outage with the last of them.
 func (s *server) forget(isOver func(route.Mode, error) bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -78,8 +78,8 @@ func (s *server) forget(isOver func(route.Mode, error) bool) {
 	}
 }
 
-// network is Network of the engine. That it succeeds ends an outage only if servers could not be reached: it asks less than a
-// question does.
+// network is Network of the engine. Its success ends an outage only if servers could not be reached, because it asks for less than
+// a question does.
 func (s *server) network(ctx context.Context) (route.Network, error) {
 	n, err := s.Router.Network(ctx)
 	switch {

@@ -11,7 +11,7 @@ import (
 	"lieudit/schemas/geo"
 )
 
-// answerRules are the rules about what else an answer says, and about questions without one.
+// answerRules are the rules about the other contents of an answer, and about questions without an answer.
 func answerRules() []rule {
 	return []rule{
 		{"the same place twice is a route of no length", checkSamePlace},
@@ -130,7 +130,7 @@ func checkIsland(ctx context.Context, s *suite) error {
 // byCar is the profile of rules that are not about profiles.
 var byCar = route.Profile{Mode: route.Car, Optimization: route.Fastest}
 
-// atSea is a position of which no road is near.
+// atSea is a position far from any road.
 var atSea = geo.Point{Lon: townLon - 0.5, Lat: townLat}
 
 func checkOffRoad(ctx context.Context, s *suite) error {

@@ -26,7 +26,7 @@ func areaRules() []rule {
 	}
 }
 
-// Places are surely inside of an area within this share of its limit, and surely outside beyond the other.
+// Places are certainly inside an area up to the first share of its limit, and certainly outside beyond the second.
 const surelyInside, surelyOutside = 0.8, 1.35
 
 // checkArea compares areas around a place with the matrix from there, or to there.
@@ -116,7 +116,7 @@ func checkAreaOffRoad(ctx context.Context, s *suite) error {
 	return nil
 }
 
-// checkRings checks that rings are closed and turn as GeoJSON wants: borders to the left, holes to the right.
+// checkRings checks that rings are closed and wound as GeoJSON requires: borders to the left, holes to the right.
 func checkRings(area route.Area) error {
 	if len(area) == 0 {
 		return errors.New("an area without polygons")

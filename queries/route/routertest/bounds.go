@@ -66,8 +66,8 @@ func checkMotorwayPosition(ctx context.Context, s *suite) error {
 	return err
 }
 
-// checkBelowBridge asks for routes to the street a step next to the bridge above it, and to the bridge a step next to the street below:
-// each of them is the nearest road, and the other would be the shorter way.
+// checkBelowBridge asks for routes to the street from a step beside the bridge above it, and to the bridge from a step beside the
+// street below: each is the nearest road there, though the other would be the shorter way.
 func checkBelowBridge(ctx context.Context, s *suite) error {
 	const step = 2.5
 	for _, c := range []struct {

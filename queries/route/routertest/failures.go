@@ -48,7 +48,7 @@ func Questions(t testing.TB) []Question {
 	}
 }
 
-// nonsense are answers that no question may take for one.
+// nonsense are answers that a router must reject.
 var nonsense = []struct {
 	name   string
 	status int
@@ -71,7 +71,7 @@ var nonsense = []struct {
 	{"deep lists", http.StatusOK, strings.Repeat("[", 100_000)},
 }
 
-// Router is a router on a server, which waits for it as long as it is told.
+// Router is a router on a server, whose timeouts can be set.
 type Router interface {
 	route.Router
 	SetTimeouts(routeserver.Timeouts)

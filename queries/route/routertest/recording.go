@@ -63,8 +63,8 @@ func (r Recording) find(path, body string) (Exchange, bool) {
 	return Exchange{}, false
 }
 
-// Record calls ask with the URL of a proxy in front of a real server, and writes what passed it, each request once. It writes only
-// with -record; otherwise the test fails where the requests, or the statuses of the answers, are no longer those of the recording.
+// Record calls ask with the URL of a proxy in front of a real server, and records the traffic, each request once. It writes only
+// with -record; otherwise the test fails if the requests, or the statuses of the answers, differ from the recording.
 func Record(t testing.TB, serverURL string, ask func(proxyURL string)) {
 	t.Helper()
 	var mu sync.Mutex

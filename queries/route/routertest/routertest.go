@@ -1,6 +1,6 @@
-// Package routertest is the contract of route.Router as tests: a town of some seventy roads, and rules of which each says what
-// a router does there. Its one constraint: a rule that a router does not keep is named by the router's test, with the reason,
-// and the suite fails once the router keeps it. So nobody is told of a rule that does not hold, or of a lack that is none.
+// Package routertest is the contract of route.Router as tests: a town of some seventy roads, and rules that each state what a
+// router does there. The test of a router names the rules that it breaks, with the reason, and the suite fails once the router
+// keeps one of them, so that the list stays true.
 //
 //	drawing ── readTown ──► town ── write ──► PBF ── newRouter ──► route.Router ──► rules, each one subtest
 //
@@ -26,12 +26,12 @@ const ruleLimit = time.Minute
 
 // Options say how a router differs from the contract.
 type Options struct {
-	// Tolerance is the share by which distances may differ from the lengths of the drawn roads: engines reckon with different
-	// Earths and round their coordinates and results.
+	// Tolerance is the share by which distances may differ from the lengths of the drawn roads: engines use different models of the
+	// Earth and round their coordinates and results.
 	Tolerance float64
-	// MatrixTolerance is the share by which the cells of a matrix may differ from routes: 0 but for foreign engines.
+	// MatrixTolerance is the share by which the cells of a matrix may differ from routes: 0 except for foreign engines.
 	MatrixTolerance float64
-	// Cannot names rules that the router does not keep, and says why. The suite fails where it keeps one after all.
+	// Cannot maps the rules that the router breaks to the reasons. The suite fails if the router keeps one after all.
 	Cannot map[string]string
 }
 
@@ -105,7 +105,7 @@ func (s *suite) run(t *testing.T, r rule) {
 	}
 }
 
-// allRules are the rules in the order in which a reader wants to know of a router.
+// allRules are the rules, in a good order for a reader.
 func allRules() []rule {
 	rules := make([]rule, 0, 64)
 	for _, j := range journeys {
@@ -180,7 +180,7 @@ func (s *suite) checkWhole(q route.Query, a route.Answer) error {
 	return nil
 }
 
-// checkRoute checks that the parts of a route make the whole.
+// checkRoute checks that the parts of a route add up.
 func (s *suite) checkRoute(q route.Query, a route.Answer, r route.Route) error {
 	var duration, distance float64
 	for i, l := range r.Legs {
@@ -209,7 +209,7 @@ func (s *suite) checkRoute(q route.Query, a route.Answer, r route.Route) error {
 	return nil
 }
 
-// checkSteps checks that the steps of a leg begin with a departure, end with an arrival and make the leg.
+// checkSteps checks that the steps of a leg begin with a departure, end with an arrival and add up to the leg.
 func (s *suite) checkSteps(l route.Leg) error {
 	n := len(l.Steps)
 	if n < 2 || l.Steps[0].Maneuver.Type != route.Depart || l.Steps[n-1].Maneuver.Type != route.Arrive {

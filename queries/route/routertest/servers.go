@@ -36,14 +36,14 @@ func StartValhalla(t testing.TB, pbf string) string {
 	})
 }
 
-// newOptions says where the programs of an engine are, and prepares in a folder of the test's.
+// newOptions finds the programs of an engine and prepares the map in a folder of the test.
 func newOptions(t testing.TB, engine, pbf string) routerprocess.Options {
 	t.Helper()
 	return routerprocess.Options{Programs: FindPrograms(t, engine), Folder: t.TempDir(), Map: pbf, Threads: 1}
 }
 
-// FindPrograms returns the folder of the programs of all engines, one of which a test needs. Such tests belong to the whole level
-// of the check.
+// FindPrograms returns the folder of the programs of all engines, for a test that needs one of them. Such tests belong to the whole
+// level of the check.
 func FindPrograms(t testing.TB, engine string) string {
 	t.Helper()
 	folder := os.Getenv(routerprocess.FolderVariable)

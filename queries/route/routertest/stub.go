@@ -17,7 +17,7 @@ type Behaviour int
 // The behaviours.
 const (
 	Answer       Behaviour = iota // as recorded
-	AnswerAndCut                  // as recorded, and then it closes the connection without a word before
+	AnswerAndCut                  // as recorded, and then it closes the connection without having announced it
 	Drop                          // it closes the connection instead of an answer
 	CutShort                      // it closes the connection in the middle of the answer
 	Hang                          // it never answers
@@ -41,8 +41,8 @@ type Stub struct {
 	running   sync.WaitGroup
 }
 
-// StartStub starts a stub that ends with the test. behave says how it treats a request, by its number among all and among those of
-// its connection, from 1 on.
+// StartStub starts a stub that ends with the test. behave says how it treats a request, given its number among all requests and
+// among those of its connection, from 1.
 func StartStub(t testing.TB, recording Recording, behave func(request, onConnection int) Behaviour) *Stub {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -63,7 +63,7 @@ func (s *Stub) Stop() {
 	default:
 	}
 	close(s.done)
-	s.listener.Close() // it is closed once only
+	s.listener.Close() // runs only once
 	s.running.Wait()
 }
 

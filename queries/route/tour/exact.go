@@ -45,7 +45,7 @@ func (p *problem) exact(yield Yield) ([]int, error) {
 	return slices.Concat(first, p.walkBack(cost, middle, last), last), nil
 }
 
-// middle returns the nodes whose place is open, those known to come first (node 0 at least) and those known to come last.
+// middle returns the nodes whose position is open, those known to come first (at least node 0) and those known to come last.
 func (p *problem) middle() (middle, first, last []int) {
 	low, high := 1, len(p.cost)
 	first = []int{0}

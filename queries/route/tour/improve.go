@@ -13,8 +13,8 @@ type trial struct {
 	n        int
 	trip     []int   // by position, over two rounds
 	position []int   // of each node, below n
-	near     [][]int // of each node those that it can go to, the cheapest first
-	ahead    []int64 // of each position what the trip costs from position 0 to it, over two rounds
+	near     [][]int // for each node, the nodes that it can go to, the cheapest first
+	ahead    []int64 // for each position, the cost of the trip from position 0 to it, over two rounds
 	back     []int64 // the same for travel from it to position 0
 	next     []int   // the trip that a move makes
 	turned   []int   // the part of it that a move reverses
@@ -25,7 +25,7 @@ type trial struct {
 func stepsFor(nodes int) int { return 24_000 * nodes * min(nodes, MaxStops+1) }
 
 // improve finds a good trip. It searches starts times, the first time from the trip that always continues to the nearest node, then
-// from random ones, and takes the best: now and then a search ends where no small change helps.
+// from random ones, and takes the best, because a search sometimes ends where no small change helps.
 func (p *problem) improve(steps int, yield Yield) ([]int, error) {
 	const starts = 3
 	t := newTrial(p)
@@ -107,7 +107,7 @@ func (p *problem) nearestFirst() []int {
 	return trip
 }
 
-// set makes a trip the one to improve.
+// set replaces the trip to improve.
 func (t *trial) set(trip []int) {
 	copy(t.trip, trip)
 	copy(t.trip[t.n:], trip)
@@ -152,14 +152,14 @@ func (t *trial) join(parts ...[]int) {
 	t.set(t.next)
 }
 
-// descend makes moves that shorten the trip until there is none.
+// descend makes moves that shorten the trip until no move does.
 func (t *trial) descend() {
 	for t.exchange() || t.reverse() || t.insertReversed() {
 	}
 }
 
-// exchange exchanges two neighbouring parts of the trip, of any lengths, if that shortens it: of a→b…c→d…e→f it makes
-// a→d…e→b…c→f. One of the three new arcs is shorter than the old one from the same node, so it is enough to start there.
+// exchange exchanges two neighbouring parts of the trip, of any lengths, if that shortens it: a→b…c→d…e→f becomes a→d…e→b…c→f. One
+// of the three new arcs is shorter than the old one from the same node, so it is enough to start there.
 func (t *trial) exchange() bool {
 	for i := range t.n {
 		a, b := t.trip[i], t.trip[i+1]
@@ -196,7 +196,7 @@ func (t *trial) endOfExchange(i, k int, saved int64) (end int, ok bool) {
 	return end, most > 0
 }
 
-// reverse reverses a part of the trip if that shortens it: of a→b…c→d it makes a→c…b→d.
+// reverse reverses a part of the trip if that shortens it: a→b…c→d becomes a→c…b→d.
 func (t *trial) reverse() bool {
 	for i := range t.n {
 		a, b := t.trip[i], t.trip[i+1]
@@ -227,7 +227,7 @@ func (t *trial) reversed(from, to int) []int {
 // maxInserted is the length of the longest part that is moved and reversed at once.
 const maxInserted = 5
 
-// insertReversed moves a short part elsewhere in reverse order if that shortens the trip: of a→b…c→d…e→f it makes a→d…e→c…b→f.
+// insertReversed moves a short part elsewhere in reverse order if that shortens the trip: a→b…c→d…e→f becomes a→d…e→c…b→f.
 func (t *trial) insertReversed() bool {
 	for i := range t.n {
 		a, b := t.trip[i], t.trip[i+1]
@@ -243,7 +243,7 @@ func (t *trial) insertReversed() bool {
 	return false
 }
 
-// placeFor finds where between two positions a part that begins with c and ends with b fits in for less than saved.
+// placeFor finds where a part that begins with c and ends with b can be inserted between two positions for less than saved.
 func (t *trial) placeFor(b, c, from, to int, saved int64) (after int, ok bool) {
 	t.steps += to - from
 	fromB := t.cost[b]

@@ -1,11 +1,11 @@
-// Package tour finds the order of stops that costs least. Its one constraint: the same costs give the same order, so the work is
-// bounded by steps and never by a clock.
+// Package tour finds the cheapest order of stops. The same costs give the same order, so the work is bounded by steps and never by
+// a clock.
 //
 //	costs, Options ── newProblem ──► problem (a round trip with forbidden arcs) ── exact | improve ──► trip ── order
 //
-// Every question becomes the same one: the cheapest round trip. Where the tour does not return to its first stop, a node is
-// added that costs nothing to reach and to leave, and the trip is cut open there; a fixed end forbids all other arcs. Few stops
-// are solved exactly (Held and Karp), more by local search with random restarts near the best trip found so far.
+// Every question is reduced to the cheapest round trip. If the tour does not return to its first stop, a node is added that costs
+// nothing to reach and to leave, and the trip is cut open there; a fixed end forbids all other arcs. Few stops are solved exactly
+// (Held and Karp), more by local search with random restarts near the best trip found so far.
 package tour
 
 import (
@@ -24,17 +24,17 @@ const MaxExactStops = 15
 type Options struct {
 	FixedStart bool // the first stop stays first
 	FixedEnd   bool // the last stop stays last
-	RoundTrip  bool // the tour goes back to its first stop, and pays for that; the first stop stays first
+	RoundTrip  bool // the tour returns to its first stop, which costs too; the first stop stays first
 }
 
-// Yield is told how much work was done, about every half millisecond, so that the caller can give way to others. Its error ends the work.
+// Yield is called about every half millisecond with the amount of work done since, so that the caller can give way to others. Its
+// error ends the work.
 type Yield func(done time.Duration) error
 
-// Solve returns the order in which the stops cost least; optimal says that no order costs less. cost[i][j] is the cost from
-// stop i to stop j, not negative; a negative one, such as route.Unreachable, says that there is no way, and a diagonal is
-// ignored. The order is nil when none without such a pair was found; optimal then says that there is none.
-// Up to MaxExactStops stops the answer is always optimal; beyond, it may be without being said to be. The error is that of
-// yield.
+// Solve returns the cheapest order of the stops. cost[i][j] is the cost from stop i to stop j; a negative cost, such as
+// route.Unreachable, means that there is no way. The diagonal is ignored. The order is nil if every order tried uses a pair without
+// a way. optimal reports that the result is proven: that no order is cheaper, or that there is no order. Up to MaxExactStops stops
+// it is always true; beyond, an order may be the cheapest without being proven so. The error is that of yield.
 func Solve(cost [][]float64, o Options, yield Yield) (order []int, optimal bool, err error) {
 	switch len(cost) {
 	case 0:
@@ -53,7 +53,7 @@ func Solve(cost [][]float64, o Options, yield Yield) (order []int, optimal bool,
 		return nil, false, err
 	}
 	if given := p.givenTrip(); p.length(given) <= p.length(trip) {
-		trip = given // of equal costs the caller's own order
+		trip = given // the caller's own order wins a tie
 	}
 	if p.length(trip) >= p.forbidden {
 		return nil, optimal || p.hasLonelyNode(), nil
@@ -71,7 +71,7 @@ type problem struct {
 	isStartFixed, isEndFixed bool // node 1 follows node 0; the last node precedes node 0
 }
 
-// newProblem makes the costs whole numbers: the largest has costBits bits, so that sums are exact in whatever order.
+// newProblem turns the costs into integers: the largest has costBits bits, so that sums are exact in any order.
 func newProblem(cost [][]float64, o Options) *problem {
 	const costBits = 40
 	n, p := len(cost), &problem{forbidden: 1 << (costBits + 7)}
@@ -125,7 +125,7 @@ func (p *problem) fixEnds(o Options) {
 	p.isStartFixed, p.isEndFixed = o.FixedStart && p.added > 0, o.FixedEnd
 }
 
-// free is the number of nodes whose place is open.
+// free is the number of nodes whose position is open.
 func (p *problem) free() int {
 	middle, _, _ := p.middle()
 	return len(middle)
@@ -160,7 +160,7 @@ func (p *problem) order(trip []int) []int {
 	return order
 }
 
-// hasLonelyNode returns whether a node cannot be reached or left at all, so that there is no trip.
+// hasLonelyNode reports whether some node cannot be reached, or not be left, at all: then no trip exists.
 func (p *problem) hasLonelyNode() bool {
 	for v := range p.cost {
 		canBeReached, canBeLeft := false, false
