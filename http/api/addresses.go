@@ -24,7 +24,8 @@ func queryAddresses[T any](h *handler, query func(*live.Engine) (T, error)) (T, 
 // addressBytes is what an address takes in an answer that is built of it.
 const addressBytes = 2 << 10
 
-// reserveAddresses reserves memory for an answer of n addresses. It must be called before a vintage is held, since no vintage may be held during a wait.
+// reserveAddresses reserves memory for an answer of n addresses. It must be called before a vintage is held: a vintage that is held while
+// the request waits for memory that others hold could not be closed when a new one is served.
 func reserveAddresses(c call, n int) error { return c.Answer.Reserve(int64(n) * addressBytes) }
 
 // completeAddress suggests addresses for a text that is still being typed. A text that is too short to search for is not an error:
@@ -118,7 +119,7 @@ func (h *handler) findNearbyAddresses(ctx context.Context, c call, q body.NearAd
 		filter := address.Filter{
 			Types: toAddressTypes(q.Types), Postcodes: firstNonEmpty(q.PostalCodes, q.Postcodes), CityCodes: firstNonEmpty(q.InseeCodes, q.CityCodes),
 		}
-		if err := shareSearchAround(ctx, float64(q.Radius), filter); err != nil {
+		if err := acquireWorkerIfWide(ctx, float64(q.Radius), filter); err != nil {
 			return kit.Response{}, err
 		}
 		found := e.Near(geo.Point{Lon: center.Lon, Lat: center.Lat}, float64(q.Radius), q.Limit, filter)
@@ -132,13 +133,13 @@ func (h *handler) findNearbyAddresses(ctx context.Context, c call, q body.NearAd
 	})
 }
 
-// commonRadius is the widest circle, in metres, that a search around a position goes through without a worker.
-const commonRadius = 1_000
+// maxRadiusWithoutWorker is the widest circle, in metres, that a search around a position goes through without a worker.
+const maxRadiusWithoutWorker = 1_000
 
-// shareSearchAround waits for a worker before a search around a position that may go through all addresses of a city, because a filter
+// acquireWorkerIfWide waits for a worker before a search around a position that may go through all addresses of a city, because a filter
 // admits few of them.
-func shareSearchAround(ctx context.Context, radius float64, f address.Filter) error {
-	if radius <= commonRadius || len(f.Postcodes) == 0 && len(f.CityCodes) == 0 && !slices.Contains(f.Types, address.Municipality) {
+func acquireWorkerIfWide(ctx context.Context, radius float64, f address.Filter) error {
+	if radius <= maxRadiusWithoutWorker || len(f.Postcodes) == 0 && len(f.CityCodes) == 0 && !slices.Contains(f.Types, address.Municipality) {
 		return nil
 	}
 	return worker.Acquire(ctx)

@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 	"net/http"
+	"runtime"
 	"time"
 
 	"lieudit/http/budget"
@@ -12,7 +13,7 @@ import (
 	"lieudit/schemas/refusal"
 )
 
-// commandTimeout is how long the work of a write may take. While the log does not answer, a command tries for so long to learn
+// commandTimeout is how long the work of a write may take. While the log does not answer, a command keeps trying that long to learn
 // whether its events were appended. A batch of sites is geocoded in that time too.
 const commandTimeout = 60 * time.Second
 
@@ -41,12 +42,13 @@ func (h *handler) serveAuthenticated(w http.ResponseWriter, r *http.Request, ans
 			r = r.WithContext(ctx)
 			defer decoding.Release()
 		}
-		defer budget.LimitBody(h.Bodies, r, budget.Admission{Account: a.Account, Limit: route.bodyLimit, Allow: func() error {
+		releaseBody := budget.LimitBody(h.Bodies, r, budget.Admission{Account: a.Account, Limit: route.bodyLimit, Allow: func() error {
 			return quota.check(r.Context()) // so a client that can get no answer does not take memory for 64 MiB
-		}})()
+		}})
+		defer releaseBody()
 	}
 	do, decodeErr := route.endpoint(r)
-	worker.Release(r.Context()) // the log may not answer
+	worker.Release(r.Context()) // the check of the quota may wait for the log
 	if isAnsweredBeforeQuota(problem.StatusOf(decodeErr)) {
 		return kit.Response{}, decodeErr
 	}
@@ -106,4 +108,37 @@ func (h *handler) run(ctx context.Context, quota *reservation, do func(context.C
 	ctx, task := h.newTask(ctx, quota.Account) // for geocoding
 	defer task.Release()
 	return do(ctx)
+}
+
+// NewWorkers returns the budget of workers for costly queries and files: how many run at once, and half as many for one account. If there
+// are several processors, one stays free for all other requests.
+func NewWorkers() *budget.Budget {
+	workers := int64(max(1, runtime.GOMAXPROCS(0)-1))
+	return budget.New(workers, (workers+1)/2)
+}
+
+// searchesPerWorker is how many searches that hold memory may be under way for each worker. One of a country holds some megabytes.
+const searchesPerWorker = 32
+
+// NewSearches returns the budget of searches that hold memory until they end: how many may be under way, and half as many for one account.
+func NewSearches() *budget.Budget {
+	searches := int64(searchesPerWorker * max(1, runtime.GOMAXPROCS(0)-1))
+	return budget.New(searches, searches/2)
+}
+
+// newTask is worker.WithTask on the pools that all accounts share.
+func (e *Env) newTask(ctx context.Context, account string) (context.Context, *worker.Task) {
+	return worker.WithTask(ctx, worker.Pools{Workers: e.Workers, Searches: e.Searches}, account)
+}
+
+// runShared does the work of a request that only reads. If the work is costly, it gets a worker of those that all accounts share, and
+// keeps it until the answer is encoded.
+func (h *handler) runShared(ctx context.Context, account string, do func(context.Context) (kit.Response, error)) (kit.Response, error) {
+	ctx, task := h.newTask(ctx, account)
+	defer task.Release()
+	response, err := do(ctx)
+	if err == nil && task.HasWorker() {
+		err = response.Encode()
+	}
+	return response, err
 }

@@ -1,7 +1,7 @@
 // Package api is the HTTP surface of the service: addresses, locations, routes, and what a key gives. It answers addresses in the
 // words of the former national API too (former*.go). Each row of routes.go names the method and path of an operation, what the
-// plan must include, and the function that does the work. Its constraint: requests are matched as they were sent. No path is ever cleaned or redirected: a redirect would be an answer
-// before the key is checked.
+// plan must include, and the function that does the work. Requests are matched exactly as they were sent. No path is ever cleaned or
+// redirected: a redirect would be an answer before the key is checked.
 //
 //	request ─> ServeHTTP ─> auth.Authenticate ─> router.Match ─> plan ─> budget.LimitBody ─> kit.Endpoint (decode)
 //	           preflight,    key, scope of a      route,                  size of the body     │
@@ -11,7 +11,7 @@
 //	answer <─ kit.Response <─ reservation.settle <──────── kit.Operation (the work) <───────────┘
 //
 // Every check can end the request with an error, which kit.WriteError answers. The checks keep this order whatever else is
-// wrong with a request. admission.go holds the steps from auth.Authenticate to the settling, reservation.go what a request counts as.
+// wrong with a request, except that the quota is checked before a large body is read. admission.go holds the steps from auth.Authenticate to the settling, reservation.go what a request counts as.
 // An operation that counts as several requests reserves them once it knows how many, before anything is answered: the rows of a file
 // (upload.go), the cells of a matrix and the stops of a tour (http/routing).
 package api
@@ -65,7 +65,7 @@ type Env struct {
 	Version  string             // of the program
 }
 
-// New is the API over a key ring, a meter, the address base that is served, a router, and the customers' locations. A ring that is
+// New returns the API over a key ring, a meter, the address base that is served, a router, and the customers' locations. A ring that is
 // an auth.FreshnessSource makes requests wait while it is stale. A panic is answered with a 500.
 func New(keys auth.KeyRing, meter Meter, addresses *live.Vintage, roads routequeries.Router, locations Locations, env Env) http.Handler {
 	env.Log = slog.New(env.Prefixes.RedactingHandler(env.Log.Handler()))
@@ -122,14 +122,14 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		kit.WriteError(w, h.Log, refusal.Throttled)
 	default:
 		w.Header().Set("Cache-Control", "no-store")
-		reservation := budget.NewAnswer(r.Context(), h.Answers)
-		defer reservation.Release()
-		v, err := h.serveAuthenticated(w, r, reservation)
+		answer := budget.NewAnswer(r.Context(), h.Answers)
+		defer answer.Release()
+		v, err := h.serveAuthenticated(w, r, answer)
 		h.write(w, r, v, err)
 	}
 }
 
-// isThrottled reports whether a publishable key is used faster from one address than pages do.
+// isThrottled reports whether a publishable key is used faster from one address than a web page would, and counts this use.
 func (h *handler) isThrottled(r *http.Request) bool {
 	text, ok := auth.BearerToken(r.Header)
 	return ok && strings.HasPrefix(text, h.Prefixes.Publishable) && !h.Throttle.Allow(h.Clients.FindClient(r), text, time.Now())

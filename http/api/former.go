@@ -13,8 +13,8 @@ import (
 	"lieudit/schemas/geo"
 )
 
-// searchAsFormerAPI finds addresses in the words of the former national API. What finds nothing is an empty collection there, a
-// text without any address in it as well.
+// searchAsFormerAPI finds addresses in the words of the former national API. There, a search without a match, or with a
+// text that holds no address, is answered with an empty collection.
 func (h *handler) searchAsFormerAPI(ctx context.Context, c call, q body.FormerSearch) (kit.Response, error) {
 	if err := reserveAddresses(c, q.Limit); err != nil {
 		return kit.Response{}, err
@@ -57,7 +57,7 @@ func (h *handler) reverseAsFormerAPI(ctx context.Context, c call, q body.FormerR
 	}
 	return queryAddresses(h, func(e *live.Engine) (kit.Response, error) {
 		at, filter := *toPosition(q.Coordinates()), toFilter(q.FormerFilters)
-		if err := shareSearchAround(ctx, reverseRadius, filter); err != nil {
+		if err := acquireWorkerIfWide(ctx, reverseRadius, filter); err != nil {
 			return kit.Response{}, err
 		}
 		found := nearestAddresses(e.Engine, at, q.Limit, filter)

@@ -46,7 +46,7 @@ func (h *handler) formerFileEndpoint(endpoint string, prepare prepareRows) kit.E
 	}
 }
 
-// answerFormer checks the form and counts the rows. The answer does the work.
+// answerFormer checks the form and counts the rows. Rows are answered while the answer is sent.
 func (j *fileJob) answerFormer(ctx context.Context, decoder kit.Decoder[body.FormerFileFields], prepare prepareRows) (kit.Response, error) {
 	form, err := decoder.DecodeForm(j.upload.Fields)
 	if err != nil {
@@ -152,7 +152,7 @@ func cellAt(row []string, place int) string {
 // maxCellText is the most characters that a row is searched by, as GET /search has it for q.
 const maxCellText = 200
 
-// isTooLong reports whether any of some texts is longer than maxCellText. Reading a long text would take much time.
+// isTooLong reports whether a text has more than maxCellText characters. Reading a long one would take much time.
 func isTooLong(text string) bool {
 	return len(text) > maxCellText && utf8.RuneCountInString(text) > maxCellText
 }
@@ -196,8 +196,8 @@ func (f *columnFinder) findParts(names []string) []int {
 	return parts
 }
 
-// prepareFormerSearch searches the address in the columns that the form names, joined with spaces. A row is refused if the address is
-// longer than GET /search accepts it, or another cell that it is searched by is.
+// prepareFormerSearch searches the address in the columns that the form names, joined with spaces. A row is refused if its address or
+// a cell of its filters is longer than GET /search allows.
 func prepareFormerSearch(t *csvupload.Table, form body.FormerFileFields) ([]string, rowAnswerer, error) {
 	f := &columnFinder{table: t}
 	parts := f.findParts(form.Columns)

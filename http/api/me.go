@@ -56,7 +56,7 @@ func toMe(g grant.Grant, p plan.Plan, period plan.Period, used usage.QuotaUsage)
 	}
 }
 
-// countLocations is how many active sites and referentials the caller's account has. Where that is not cached it reads the log,
+// countLocations returns how many active sites and referentials the caller's account has. Where that is not cached it reads the log,
 // and waits for it as long as the request may. A log that does not answer in time is eventstore.ErrUnavailable.
 func (h *handler) countLocations(ctx context.Context, c call) (counts locations.Counts, err error) {
 	account := c.Principal.Account
@@ -73,11 +73,11 @@ func (h *handler) countLocations(ctx context.Context, c call) (counts locations.
 	return counts, err
 }
 
-// maxCachedAccounts bounds the accounts whose counts are cached. One more drops all of them, which is simpler than to drop the
-// oldest, and rare.
+// maxCachedAccounts bounds the accounts whose counts are cached. One account more empties the cache, which is
+// simpler than dropping the oldest, and rare.
 const maxCachedAccounts = 10_000
 
-// countCache caches how many locations each account has until they change. An entry is valid while lastChange is what it was when
+// countCache caches how many sites and referentials each account has until they change. An entry is valid while lastChange is what it was when
 // the count began, so a change during the count makes the entry stale. It is safe for concurrent use; two requests may count the
 // same account at the same time.
 type countCache struct {
@@ -102,7 +102,7 @@ func (c *countCache) cached(account string) (counts locations.Counts, at eventst
 	return entry.Counts, at, ok && entry.asOf == at
 }
 
-// count is how many locations an account has, read from the log where that is not cached.
+// count returns how many sites and referentials an account has, read from the log where that is not cached.
 func (c *countCache) count(ctx context.Context, account string) (locations.Counts, error) {
 	cached, at, ok := c.cached(account)
 	if ok {

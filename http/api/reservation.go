@@ -23,15 +23,15 @@ type Meter interface {
 }
 
 // CountingPolicy decides which requests with a valid key count. The zero CountingPolicy is in the customer's favour: those that
-// were admitted to their work count, but for answers 413 and 5xx. Section 8 of the specification exempts only GET /version
+// were admitted to their work count, but for answers 413 and 5xx. The requests of isCounted never count. Section 8 of the specification exempts only GET /version
 // and 400: that is CountAll. Requests without a valid key, and those refused by the quota or by the scope of a publishable
 // key, never count.
 type CountingPolicy struct {
 	Refusals bool // 403 of the plan, 404 of a route, 405
-	Failures bool // 413 and 5xx
+	Failures bool // 413, and 5xx but for 503
 }
 
-// CountAll counts all that the specification does not exempt.
+// CountAll counts all that the specification does not exempt and that was served or refused with certainty: see isCounted.
 var CountAll = CountingPolicy{Refusals: true, Failures: true}
 
 // isCounted reports whether a request that was admitted to its work counts, by the status of its answer. One whose key turns
@@ -67,17 +67,17 @@ func (c CountingPolicy) refundOf(n int64, status int) int64 {
 //	a file        admit checks the quota      Reserve     Refund takes back the rows that were not answered
 //
 // What is counted is durable before the answer is sent. Counting may wait for the log, so the key is checked again after it:
-// no answer is given, and nothing counts, for a key that has ended meanwhile. It implements kit.Reservation. It is not safe for
+// no answer is given, and nothing counts, for a key that has ended meanwhile, unless a write was carried out. It implements kit.Reservation. It is not safe for
 // concurrent use.
 type reservation struct {
 	*auth.Authentication
-	h         *handler
-	endpoint  string // a method and a path of routes.go, such as "GET /me"
-	isWrite   bool
-	isFile    bool
-	charge    usage.Charge
-	open      int64 // requests of the charge that may still be refunded
-	isSettled bool
+	h          *handler
+	endpoint   string // a method and a path of routes.go, such as "GET /me"
+	isWrite    bool
+	isFile     bool
+	charge     usage.Charge
+	refundable int64 // requests of the charge that may still be refunded
+	isSettled  bool
 }
 
 // admit admits the request to its work, or refuses it.
@@ -97,7 +97,7 @@ func (r *reservation) check(ctx context.Context) error {
 	return r.toRefusal(err)
 }
 
-// Reserve implements kit.Reservation. If the key turns out to be no longer valid, what was counted is refunded.
+// Reserve implements kit.Reservation. It is called once at most. If the key turns out to be no longer valid, what was counted is refunded.
 func (r *reservation) Reserve(ctx context.Context, n int64) error {
 	err := r.count(ctx, n)
 	if refused := r.h.authenticator.Revalidate(ctx, r.Authentication); refused != nil {
@@ -113,7 +113,7 @@ func (r *reservation) count(ctx context.Context, n int64) error {
 	if err != nil {
 		return r.toRefusal(err)
 	}
-	r.charge, r.open = c, n
+	r.charge, r.refundable = c, n
 	return nil
 }
 
@@ -138,16 +138,16 @@ func (r *reservation) settle(ctx context.Context, status int) (err error) {
 	if r.isSettled || r.isFile && status == http.StatusOK {
 		return nil
 	}
-	if r.open == 0 && r.h.Counting.isCounted(status) {
+	if r.refundable == 0 && r.h.Counting.isCounted(status) {
 		err = r.count(ctx, 1)
 	}
 	if !r.isWrite {
 		if refused := r.h.authenticator.Revalidate(ctx, r.Authentication); refused != nil {
-			r.Refund(ctx, r.open)
+			r.Refund(ctx, r.refundable)
 			return refused
 		}
 	}
-	r.refund(context.WithoutCancel(ctx), r.h.Counting.refundOf(r.open, status))
+	r.refund(context.WithoutCancel(ctx), r.h.Counting.refundOf(r.refundable, status))
 	return err
 }
 
@@ -161,10 +161,10 @@ func (r *reservation) Refund(ctx context.Context, n int64) {
 // refund ends the reservation and takes back n requests.
 func (r *reservation) refund(ctx context.Context, n int64) {
 	r.isSettled = true
-	if r.open == 0 {
+	if r.refundable == 0 {
 		return
 	}
-	r.open = 0
+	r.refundable = 0
 	if err := r.h.meter.Settle(ctx, r.charge, n); err != nil {
 		r.h.Log.Warn("a refund is not durable yet", "account", r.Account, "endpoint", r.endpoint, "reason", err)
 	}

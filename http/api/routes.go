@@ -1,6 +1,7 @@
 package api
 
 import (
+	"context"
 	"net/http"
 	"slices"
 	"strings"
@@ -8,7 +9,10 @@ import (
 	"lieudit/http/csvupload"
 	"lieudit/http/kit"
 	"lieudit/http/router"
+	"lieudit/http/routing"
+	"lieudit/schemas/body"
 	"lieudit/schemas/plan"
+	"lieudit/schemas/refusal"
 )
 
 // The most bytes a body may have: largeBody for whole sets of sites, fileBody for a form with a file of rows, smallBody for all
@@ -107,8 +111,8 @@ func Routes() []string {
 // endpointName is the name under which the route's requests are counted and invoiced. It holds the variables, not their texts.
 func (r route) endpointName() string { return r.method + " " + strings.TrimSuffix(r.path, "/") }
 
-// isWrite reports whether the work changes something. A write is counted before its work, so that nothing is written that was not
-// counted. POST on an address only reads: it carries the query in its body.
+// isWrite reports whether the work changes something. A write is counted before its work, and refunded only if its answer says that
+// it may have failed. POST on an address only reads: it carries the query in its body.
 func (r route) isWrite() bool { return r.service == plan.Locations && r.method != http.MethodGet }
 
 // isFile reports whether the body is a file, whose rows are counted and which is spooled to disk: it takes no part of the budget of
@@ -121,4 +125,61 @@ func (r route) pattern() router.Pattern { return router.Pattern{Method: r.method
 func planIncludes(name plan.Name, s plan.Service) bool {
 	p, ok := plan.Lookup(name)
 	return ok && p.Allows(s)
+}
+
+// routingRoutes are the operations on roads. Each takes the same parameters in a query and in a body. A plan may include compute and
+// no other.
+func (h *handler) routingRoutes() []route {
+	s := h.routing
+	return []route{
+		{"GET", "/route/compute", plan.RouteDirect, routingQuery(s.Compute), smallBody},
+		{"POST", "/route/compute", plan.RouteDirect, routingBody(s.Compute), smallBody},
+		{"GET", "/route/matrix", plan.RouteTools, routingEndpoint("query", decodeRequest(kit.NewDecoder[body.MatrixQuery]().DecodeRepeatedQuery), s.Matrix), smallBody},
+		{"POST", "/route/matrix", plan.RouteTools, routingEndpoint("body", decodeRequest(kit.NewDecoder[body.MatrixBody]().DecodeBody), s.Matrix), smallBody},
+		{"GET", "/route/isochrone", plan.RouteTools, routingQuery(s.Isochrone), smallBody},
+		{"POST", "/route/isochrone", plan.RouteTools, routingBody(s.Isochrone), smallBody},
+		{"GET", "/route/nearest", plan.RouteTools, routingEndpoint("query", decodeRequest(kit.NewDecoder[body.NearestQuery]().DecodeRepeatedQuery), s.Nearest), smallBody},
+		{"POST", "/route/nearest", plan.RouteTools, routingEndpoint("body", decodeRequest(kit.NewDecoder[body.NearestBody]().DecodeBody), s.Nearest), smallBody},
+		{"GET", "/route/optimize", plan.RouteTools, routingQuery(s.Optimize), smallBody},
+		{"POST", "/route/optimize", plan.RouteTools, routingBody(s.Optimize), smallBody},
+	}
+}
+
+// routingWork does what a request to the router asks for, and returns the body of the answer.
+type routingWork[Q any] func(context.Context, routing.Caller, Q) (any, error)
+
+// routingQuery is an endpoint whose request is in the query. Items of lists are repeated parameters: addresses have commas.
+func routingQuery[Q any](do routingWork[Q]) kit.Endpoint[caller] {
+	return routingEndpoint("query", kit.NewDecoder[Q]().DecodeRepeatedQuery, do)
+}
+
+// routingBody is an endpoint whose request is in the body.
+func routingBody[Q any](do routingWork[Q]) kit.Endpoint[caller] {
+	return routingEndpoint("body", kit.NewDecoder[Q]().DecodeBody, do)
+}
+
+// routingEndpoint builds an endpoint from how a request is decoded and what is done about it. part is where its input comes from:
+// query or body.
+func routingEndpoint[Q any](part string, decode func(*http.Request) (Q, error), do routingWork[Q]) kit.Endpoint[caller] {
+	return kit.NewEndpoint(decode, func(ctx context.Context, c call, in Q) (kit.Response, error) {
+		answer, err := do(ctx, routing.Caller{
+			Account: c.Principal.Account, Part: part, Reserve: c.Quota.Reserve, ReserveMemory: c.Answer.Reserve,
+		}, in)
+		return kit.Response{Body: answer}, err
+	})
+}
+
+// decodeRequest turns what is decoded from a query or a body into the request that both ask for. An empty one is
+// refusal.RequestMalformed.
+func decodeRequest[T interface{ Request() Q }, Q interface{ IsEmpty() bool }](decode func(*http.Request) (T, error)) func(*http.Request) (Q, error) {
+	return func(r *http.Request) (q Q, err error) {
+		sent, err := decode(r)
+		if err != nil {
+			return q, err
+		}
+		if q = sent.Request(); q.IsEmpty() {
+			return q, refusal.RequestMalformed
+		}
+		return q, nil
+	}
 }

@@ -75,10 +75,10 @@ func (h *handler) searchLocations(ctx context.Context, c call, in body.SearchLoc
 // siteBytes is what a site of the largest size takes in an answer that is built of it.
 const siteBytes = 32 << 10
 
-// commonSites is how many sites a search may look at without a share of the memory for answers: more than a page asks for that names no
-// limit. Such an answer is built within a millisecond, during which nothing is waited for, and takes its share only if it became large.
-// Otherwise answers that others do not read would keep everybody from searching.
-const commonSites = 25
+// maxUnreservedSites is how many sites a search may look at without a reservation of memory for its answer: as many as a page has that names
+// no limit, and more. Such an answer is built within a millisecond, and takes its share only once it is large. So clients that read
+// their answers slowly cannot keep others from searching.
+const maxUnreservedSites = 25
 
 // reserveSites reserves memory for the sites that a search looks at. It may wait, so it gives back the worker that found the center.
 func reserveSites(ctx context.Context, c call, in body.SearchLocations) error {
@@ -89,7 +89,7 @@ func reserveSites(ctx context.Context, c call, in body.SearchLocations) error {
 			n = max(in.Limit, min(n, p.SiteCeiling()))
 		}
 	}
-	if n <= commonSites && len(in.Facets) == 0 {
+	if n <= maxUnreservedSites && len(in.Facets) == 0 {
 		return nil
 	}
 	worker.Release(ctx)
@@ -114,13 +114,13 @@ func checkSearchAccess(c caller, in body.SearchLocations) error {
 	return nil
 }
 
-// findSites is one page of a search, in the order of the engine, and the engine's cursor of the next.
+// findSites returns one page of a search, in the order of the engine, and the engine's cursor of the next.
 func (h *handler) findSites(ctx context.Context, q search.Query) ([]pageHit, string, error) {
 	r, err := h.locations.Search.Search(ctx, q)
 	return mapSlice(r.Hits, func(hit search.Hit) pageHit { return pageHit{Hit: hit} }), r.Next, err
 }
 
-// countSites is what a search asks for besides its sites, which is nothing as a rule.
+// countSites returns the total and the facets, if the search asks for them.
 func (h *handler) countSites(ctx context.Context, q search.Query, in body.SearchLocations) (shown body.Counts, err error) {
 	if !in.Total && len(in.Facets) == 0 {
 		return shown, nil
@@ -157,7 +157,7 @@ func noSites(format string) any {
 func (h *handler) buildSiteQuery(ctx context.Context, in body.SearchLocations) (search.Query, *body.Center, error) {
 	q := search.Query{
 		Text: in.Q, Referential: in.Referential, Tags: in.Tags, Limit: in.Limit,
-		Status: search.Status(in.Status), Sort: search.Sort(in.Sort), // of duree, findByDuration makes another
+		Status: search.Status(in.Status), Sort: search.Sort(in.Sort), // findByDuration replaces duree
 	}
 	if in.Open {
 		q.OpenAt = h.Now()
@@ -204,10 +204,10 @@ func (h *handler) resolveNear(ctx context.Context, near string) (*body.Center, e
 	})
 }
 
-// pageHit is a site that was found. way is nil unless the search is sorted by duration and a way leads there.
+// pageHit is a site that was found. drive is nil unless the search is sorted by duration and a road leads there.
 type pageHit struct {
 	search.Hit
-	way *routing.Way
+	drive *routing.Way
 }
 
 // resultPage is one page of what was found.
@@ -245,8 +245,8 @@ func (p resultPage) render(isPublic, isGeoJSON bool) any {
 // foundSite is what a secret key sees of a site.
 func (p resultPage) foundSite(h pageHit) body.FoundSite {
 	shown := body.FoundSite{Site: h.Site, Distance: p.distance(h)}
-	if h.way != nil {
-		shown.Duration, shown.RouteDistance = &h.way.Duration, &h.way.Distance
+	if h.drive != nil {
+		shown.Duration, shown.RouteDistance = &h.drive.Duration, &h.drive.Distance
 	}
 	return shown
 }
@@ -327,10 +327,10 @@ func (s cursorSealer) open(ctx context.Context, cursor string) (string, error) {
 	return string(next), nil
 }
 
-// newCipher is the cipher of the account's cursors. Its key is derived from the account's secret for this purpose alone. bound is
+// newCipher is the cipher of the account's cursors. Its key is derived from the account's secret for cursors alone, of searches and of changes. bound is
 // what a cursor is bound to.
 func (s cursorSealer) newCipher(ctx context.Context) (aead cipher.AEAD, bound []byte, err error) {
-	worker.Release(ctx) // the vault may not answer
+	worker.Release(ctx) // the vault may take long
 	secret, err := s.secret(ctx, s.account)
 	if err != nil {
 		return nil, nil, err

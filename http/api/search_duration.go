@@ -35,14 +35,14 @@ func (k durationKey) compare(o durationKey) int {
 }
 
 func (h pageHit) durationKey() durationKey {
-	if h.way != nil {
-		return durationKey{h.way.Duration, 0, h.Site.ExternalID, h.Site.Referential}
+	if h.drive != nil {
+		return durationKey{h.drive.Duration, 0, h.Site.ExternalID, h.Site.Referential}
 	}
 	return durationKey{math.MaxInt, h.Distance, h.Site.ExternalID, h.Site.Referential}
 }
 
 // findByDuration is one page of a search, ordered by the time to drive from its centre, and the cursor of the next. Each page orders all
-// candidates anew, and its cursor is the key of its last site: a site that stays as it is is neither repeated nor left out while others
+// candidates anew, and its cursor is the key of its last site: a site that stays as it is, among the nearest, is neither repeated nor left out while others
 // come and go. center is what the centre was resolved to; nil: it is a position.
 func (h *handler) findByDuration(ctx context.Context, q search.Query, center *body.Center) (hits []pageHit, next string, err error) {
 	after, err := parseDurationCursor(q.After)
@@ -54,7 +54,7 @@ func (h *handler) findByDuration(ctx context.Context, q search.Query, center *bo
 	if hits, _, err = h.findSites(ctx, q); err != nil {
 		return nil, "", err
 	}
-	if err := h.timeWays(ctx, centerBound(q, center), hits); err != nil {
+	if err := h.timeDrives(ctx, centerBound(q, center), hits); err != nil {
 		return nil, "", err
 	}
 	slices.SortFunc(hits, func(a, b pageHit) int { return a.durationKey().compare(b.durationKey()) })
@@ -68,8 +68,8 @@ func (h *handler) findByDuration(ctx context.Context, q search.Query, center *bo
 	return hits, next, nil
 }
 
-// timeWays sets the way of each site that can be reached by car.
-func (h *handler) timeWays(ctx context.Context, center routequeries.Bound, hits []pageHit) error {
+// timeDrives sets the drive to each site that can be reached by car.
+func (h *handler) timeDrives(ctx context.Context, center routequeries.Bound, hits []pageHit) error {
 	var placed []int
 	var found []sites.Site
 	for i, hit := range hits {
@@ -77,9 +77,9 @@ func (h *handler) timeWays(ctx context.Context, center routequeries.Bound, hits 
 			placed, found = append(placed, i), append(found, hit.Site)
 		}
 	}
-	ways, err := h.routing.WaysByCar(ctx, center, found)
-	for i, way := range ways {
-		hits[placed[i]].way = way
+	drives, err := h.routing.WaysByCar(ctx, center, found)
+	for i, drive := range drives {
+		hits[placed[i]].drive = drive
 	}
 	return err
 }
@@ -94,7 +94,7 @@ func centerBound(q search.Query, center *body.Center) routequeries.Bound {
 }
 
 func formatDurationCursor(k durationKey) string {
-	text, _ := json.Marshal(k) // numbers and texts always encode
+	text, _ := json.Marshal(k) // distances are finite, so this always encodes
 	return string(text)
 }
 

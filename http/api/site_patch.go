@@ -12,8 +12,8 @@ import (
 	"lieudit/schemas/locations"
 )
 
-// The limits of horaires and proprietes, which the result of a merge must keep. They equal the tags of locations.Content, which a
-// whole site keeps.
+// The limits of horaires and proprietes, which the result of a merge must meet. They equal those in the tags of locations.Content, which
+// hold for a whole site.
 const (
 	maxFreeJSONBytes = 16 << 10 // of horaires and of proprietes
 	maxProperties    = 100      // members of proprietes
@@ -53,7 +53,7 @@ func (p sitePatch) apply(c locations.Content) (locations.Content, error) {
 	return c, p.checkResult(c)
 }
 
-// patchText leaves a text as it is where the member was not sent, clears it for null, and else replaces it.
+// patchText leaves a text as it is where the member was not sent, clears it for null, and otherwise replaces it.
 func patchText(change shape.Nullable[string], into *string) {
 	if !change.IsGiven {
 		return

@@ -20,7 +20,7 @@ import (
 	sites "lieudit/schemas/locations"
 )
 
-// rowsAtOnce is how many rows of a list are read at once. Those that fit into a chunk are found by measuring so many.
+// rowsAtOnce is how many rows of a list are read at once. Those that do not fit into a chunk are read again for the next.
 const rowsAtOnce = 200
 
 // listSites lists one page of the sites of a referential, in the order of their external ids.

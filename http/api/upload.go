@@ -122,7 +122,7 @@ func (j *fileJob) stream(ctx context.Context, w http.ResponseWriter, x csvupload
 	if err == nil {
 		return
 	}
-	if out.err == nil && ctx.Err() == nil && !errors.Is(err, budget.ErrOverloaded) { // a stranger can bring about an overload with each file
+	if out.err == nil && ctx.Err() == nil && !errors.Is(err, budget.ErrOverloaded) { // any client can cause an overload with its file
 		j.h.Log.Error("answer to a file broken off", "endpoint", j.endpoint, "rows", j.table.Rows, "answered", answered, "error", err)
 	}
 	kit.AbortResponse(w)
@@ -144,7 +144,7 @@ type fileWriter struct {
 	ctx     context.Context // of the request
 	out     http.ResponseWriter
 	isValid func(context.Context) error
-	err     error // the client is gone or too slow, or its key has ended: no fault of the service
+	err     error // the client is gone or too slow, or its key has ended or cannot be checked now
 }
 
 func (f *fileWriter) Write(text []byte) (n int, err error) {
@@ -155,7 +155,8 @@ func (f *fileWriter) Write(text []byte) (n int, err error) {
 	return n, f.err
 }
 
-// revalidate checks that the key of a long answer is still valid. Each check may wait for the log as long as a request may.
+// revalidate checks that the key of a long answer is still valid. Each check may wait for the log as long as a request may: the
+// wait of the request, which the refund at the end uses too, begins anew.
 func (j *fileJob) revalidate(ctx context.Context) error {
 	a := j.Principal.Authentication
 	a.Wait = j.h.Limiter.NewWait(a.Account)
