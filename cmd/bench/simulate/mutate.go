@@ -17,14 +17,14 @@ import (
 	"golang.org/x/tools/cover"
 )
 
-// mutatedPackages are where mutations are drawn from.
+// mutatedPackages are the packages that mutations are drawn from.
 var mutatedPackages = []string{"./commands/...", "./projections/...", "./eventstore/feed", "./schemas/usagefold"}
 
 // outsidePackage is not simulated: it needs Meilisearch.
 const outsidePackage = "projections/searchindex/"
 
-// RunMutations draws mutations of covered lines, plants one after the other and plays each copy of the tree, as RunPlanted does. A
-// mutation that changes nothing anybody can tell is found by nothing; a person says which those are.
+// RunMutations draws mutations of covered lines, plants one after another and plays each copy of the tree, as RunPlanted does. A mutation
+// without an observable effect is never found; a person decides which those are.
 func RunMutations(ctx context.Context, o Options, number int, seed uint64) (all []Found, err error) {
 	covered, err := readCoverage(ctx, o.Tree)
 	if err != nil {
@@ -39,7 +39,7 @@ func RunMutations(ctx context.Context, o Options, number int, seed uint64) (all 
 			return all, ctx.Err()
 		}
 		found, err := runPlanted(ctx, o, m)
-		if err != nil { // most often it does not compile: a dropped call leaves a variable unused
+		if err != nil { // usually it does not compile: a dropped call leaves a variable unused
 			found.Text = "not playable: " + firstLine(found.Text)
 		}
 		all = append(all, found)
@@ -69,7 +69,7 @@ func readCoverage(ctx context.Context, tree string) ([]*cover.Profile, error) {
 	return cover.ParseProfiles(profile.Name())
 }
 
-// drawMutations draws mutations, each at another place, from all there are.
+// drawMutations draws mutations at different places from all that there are.
 func drawMutations(tree string, covered []*cover.Profile, number int, seed uint64) (drawn []planted, err error) {
 	var all []planted
 	for _, p := range covered {
@@ -132,7 +132,7 @@ func findMutations(file string, text []byte, p *cover.Profile) (all []planted, e
 	return all, nil
 }
 
-// isSimple reports whether a statement can change places with its neighbour and still compile, most often.
+// isSimple reports whether a statement can usually change places with its neighbour and still compile.
 func isSimple(s ast.Stmt) bool {
 	switch s := s.(type) {
 	case *ast.ExprStmt, *ast.IncDecStmt, *ast.DeferStmt:

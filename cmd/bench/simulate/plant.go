@@ -19,19 +19,18 @@ type planted struct {
 	edits []edit
 }
 
-// edit replaces a text of a file, which must stand there once. To name a place that stands there several times, a patch needs more
-// context.
+// edit replaces a text of a file, which must occur there once. If it occurs several times, a patch needs more context.
 type edit struct{ file, old, new string }
 
-// Found is how a planted fault was found.
+// Found is the result of a planted fault.
 type Found struct {
 	Name string `json:"name"`
 	Days int    `json:"days"` // played until then; 0: not found
 	Text string `json:"text"` // the rule that was broken, or why the copy could not be played
 }
 
-// RunPlanted plants one fault after the other and plays at most Options.Days, until a rule is broken. only names the one to plant;
-// "" plants all.
+// RunPlanted plants one fault after another and plays each for at most Options.Days, until a rule is broken. only names a single fault to
+// plant; "" plants all.
 func RunPlanted(ctx context.Context, o Options, only string) (all []Found, err error) {
 	faults, err := allPlanted()
 	for _, p := range faults {
@@ -68,13 +67,13 @@ func runPlanted(ctx context.Context, o Options, fault planted) (Found, error) {
 	defer stop()
 	p.Log = func(text string) {
 		found.Days, found.Text = p.played, text
-		stop() // the histories next to it end with it
+		stop() // this ends the other histories too
 	}
 	p.playAll(playing)
 	return found, nil
 }
 
-// copyTree copies the files of the module as they are now, but for what git ignores.
+// copyTree copies the files of the module as they are now, except those that git ignores.
 func copyTree(ctx context.Context, to, from string) error {
 	cmd := exec.CommandContext(ctx, "sh", "-c", `git ls-files -z --cached --others --exclude-standard | xargs -0 cp --parents -t "$0"`, to)
 	cmd.Dir = from
@@ -102,13 +101,13 @@ func plant(tree string, edits []edit) error {
 	return nil
 }
 
-// allPlanted are the faults to plant: those of the list, and one for each file of the folder of patches.
+// allPlanted returns the faults to plant: those of the list, and one for each patch file.
 func allPlanted() ([]planted, error) {
 	patches, err := readPatches()
 	return append(listPlanted(), patches...), err
 }
 
-// patchFiles are faults that others have planted, as git writes a change. The name of a file says what is wrong.
+// patchFiles are faults that others have planted, in git's patch format. The name of a file describes the fault.
 //
 //go:embed planted/*.patch
 var patchFiles embed.FS
@@ -147,7 +146,7 @@ func parsePatch(text string) (edits []edit, err error) {
 		case strings.HasPrefix(line, "diff "), strings.HasPrefix(line, "--- a/"):
 			isInHunk = false
 		case !isInHunk, line == "\\ No newline at end of file\n":
-		case line == "\n": // an empty line of context that has lost its blank
+		case line == "\n": // an empty context line without its leading blank
 			edits[last].old, edits[last].new = edits[last].old+line, edits[last].new+line
 		case line[0] == ' ':
 			edits[last].old, edits[last].new = edits[last].old+line[1:], edits[last].new+line[1:]
@@ -165,7 +164,7 @@ func parsePatch(text string) (edits []edit, err error) {
 	return edits, nil
 }
 
-// listPlanted are faults that this project had once, or of their kind.
+// listPlanted returns faults that this project once had, or of their kind.
 func listPlanted() []planted {
 	return []planted{
 		{"events beside an error are recorded", []edit{{"commands/locations/staging.go",

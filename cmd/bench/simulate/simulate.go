@@ -1,8 +1,8 @@
-// Package simulate plays many histories of package simulation, each in a process of its own with a limit of time, so that a stuck
-// goroutine or a leak ends a process and not the run. A history that breaks a rule is a gift: it is played again, to see how often it
-// does, and cut to the shortest script that still does.
+// Package simulate plays many histories of package simulation, each in a process of its own with a time limit, so that a stuck goroutine or a
+// leak ends a process and not the run. A history that breaks a rule is replayed, to see how often it does, and cut to the shortest script that
+// still does.
 //
-// Proofs that it can find something are in plant.go: faults that are put into a copy of the tree, one at a time.
+// plant.go proves that it finds defects: it puts faults into a copy of the tree, one at a time.
 package simulate
 
 import (
@@ -27,7 +27,7 @@ import (
 	"lieudit/cmd/bench/simulation/faults"
 )
 
-// Options are what a run plays.
+// Options configure a run.
 type Options struct {
 	Days        int    // in all histories together
 	HistoryDays int    // of one history
@@ -39,7 +39,7 @@ type Options struct {
 	Log         func(string)
 }
 
-// Report is what a run found.
+// Report is the result of a run.
 type Report struct {
 	Days     int           `json:"days"`
 	Took     time.Duration `json:"took"`
@@ -49,14 +49,14 @@ type Report struct {
 // Failure is a history that broke a rule, or did not end.
 type Failure struct {
 	Seed   uint64 `json:"seed"`
-	Day    int    `json:"days"` // played of all histories when it was found
+	Day    int    `json:"days"` // days played in all histories by then
 	Text   string `json:"text"`
 	Failed int    `json:"failed"` // of Played repetitions
 	Played int    `json:"played"`
 	Script string `json:"script,omitempty"` // file of the shortest script
 }
 
-// Run plays histories until it has played Options.Days, and returns what they broke.
+// Run plays histories until it has played Options.Days, and returns their failures.
 func Run(ctx context.Context, o Options) (Report, error) {
 	folder, err := os.MkdirTemp("", "lieudit-simulate-")
 	if err != nil {
@@ -101,7 +101,7 @@ func (p *player) build(ctx context.Context) error {
 	return nil
 }
 
-// playAll plays one history after the other on all processors.
+// playAll plays one history after another on all processors.
 func (p *player) playAll(ctx context.Context) (failures []Failure) {
 	var playing errgroup.Group
 	playing.SetLimit(p.Parallel)
@@ -123,11 +123,12 @@ func (p *player) playAll(ctx context.Context) (failures []Failure) {
 			return nil
 		})
 	}
-	playing.Wait() // no history returns an error: what fails is a Failure
+	playing.Wait() // no history returns an error: each failure is a Failure
 	return failures
 }
 
-// processors is on how many processors a history runs: on one it is nearly twice as fast, on all of them goroutines meet otherwise.
+// processors returns the number of processors for a history: on one it is nearly twice as fast, on all of them goroutines interleave
+// differently.
 func processors(seed uint64) int {
 	if seed%4 == 0 {
 		return runtime.NumCPU()
@@ -135,7 +136,7 @@ func processors(seed uint64) int {
 	return 1
 }
 
-// collectorTarget has the garbage collector of a history run less often: its memory is small, and its life short.
+// collectorTarget makes the garbage collector of a history run less often: its memory is small, and its life short.
 const collectorTarget = "GOGC=400"
 
 // A history may take historyTime, and dayTime for each of its days: many times what it needs, for a machine with other work.
@@ -144,7 +145,7 @@ const (
 	dayTime     = 30 * time.Second
 )
 
-// play plays the history of a seed and returns what it broke, "" for nothing.
+// play plays the history of a seed and returns its failure, "" for none.
 func (p *player) play(ctx context.Context, seed uint64, args ...string) string {
 	limit := historyTime + time.Duration(p.HistoryDays)*dayTime
 	if p.Race {
@@ -160,10 +161,10 @@ func (p *player) play(ctx context.Context, seed uint64, args ...string) string {
 	return summarize(string(out))
 }
 
-// testLine is where the testing package says which line of a test failed.
+// testLine matches the beginning of a line in which the testing package names the failed line of a test.
 var testLine = regexp.MustCompile(`^\s*\w+_test\.go:\d+: `)
 
-// summarize is the first line of a program's output that says why it failed.
+// summarize returns the first line of a program's output that explains its failure.
 func summarize(out string) string {
 	for line := range strings.Lines(out) {
 		switch {
@@ -178,7 +179,7 @@ func summarize(out string) string {
 	return "failed without a word: " + strings.TrimSpace(out[:min(len(out), 300)])
 }
 
-// stuckGoroutine names where a goroutine waits that keeps the clock from running: one that is not durably blocked.
+// stuckGoroutine names the place of a waiting goroutine that stops the clock: one that is not durably blocked.
 func stuckGoroutine(out string) string {
 	for _, block := range strings.Split(out, "\n\n") {
 		head, _, _ := strings.Cut(block, "\n")
@@ -189,7 +190,7 @@ func stuckGoroutine(out string) string {
 	return firstOwnFrame(out)
 }
 
-// firstOwnFrame is the first function of the service in a stack, otherwise the first of the simulation.
+// firstOwnFrame returns the first function of the service in a stack, otherwise the first of the simulation.
 func firstOwnFrame(stack string) (frame string) {
 	for line := range strings.Lines(stack) {
 		isSimulation := strings.HasPrefix(line, "lieudit/cmd/bench/")
@@ -203,17 +204,17 @@ func firstOwnFrame(stack string) (frame string) {
 	return frame
 }
 
-// repetitions is how often a script is played to see how often it fails.
+// repetitions is how often a script is replayed to see how often it fails.
 const repetitions = 5
 
-// study plays a history again that failed, and cuts it short.
+// study replays a failed history, and shortens it.
 func (p *player) study(ctx context.Context, f *Failure) {
 	script := simulation.Generate(f.Seed, p.HistoryDays)
 	rule, _, _ := strings.Cut(f.Text, ":")
 	s := shortener{player: p, rule: rule}
 	f.Played = repetitions
 	f.Failed = s.countFailures(ctx, script, repetitions)
-	short := script // one that fails by a rare order of goroutines is kept as it is
+	short := script // a script that fails only in a rare order of goroutines is not shortened
 	if f.Failed > 0 {
 		short = s.shorten(ctx, script)
 	}
@@ -228,13 +229,13 @@ func writeScript(path string, s simulation.Script) error {
 	return errors.Join(err, os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, text, 0o600))
 }
 
-// shortener cuts a script while it still breaks a rule.
+// shortener shortens a script while it still breaks a rule.
 type shortener struct {
 	*player
 	rule string
 }
 
-// countFailures plays a script some times and counts how often it breaks the rule.
+// countFailures plays a script several times and counts how often it breaks the rule.
 func (s *shortener) countFailures(ctx context.Context, script simulation.Script, times int) (failed int) {
 	file, err := os.CreateTemp(s.folder, "script-*.json")
 	if err != nil {
@@ -263,7 +264,7 @@ func (s *shortener) countFailures(ctx context.Context, script simulation.Script,
 	return failed
 }
 
-// shortenTime is the longest that a script is cut.
+// shortenTime limits how long a script is shortened.
 const shortenTime = 3 * time.Minute
 
 // shorten removes days, then faults, then acts, in ever smaller pieces, while what is left still breaks the rule.
@@ -298,7 +299,7 @@ func withDays(s simulation.Script, days []simulation.Day) simulation.Script {
 	return s
 }
 
-// cut removes pieces of a list, first halves and last single elements, for as long as what is left keeps a property.
+// cut removes pieces of a list, first halves and finally single elements, as long as the rest keeps a property.
 func cut[S ~[]T, T any](all S, keeps func(S) bool) S {
 	for size := (len(all) + 1) / 2; size > 0; size /= 2 {
 		for at := 0; at < len(all); {

@@ -12,8 +12,8 @@ import (
 	"lieudit/eventstore/clock"
 )
 
-// Play plays a script and returns the rules that were broken, the end of the instances included. It ends with the first day on which one
-// was. It must run in a bubble.
+// Play plays a script, including the end of the instances, and returns the rules that were broken. It stops after the first day with a
+// violation. It must run in a bubble.
 func Play(ctx context.Context, s Script, folder string, log *slog.Logger) ([]Violation, error) {
 	w, err := NewWorld(folder, s.Begin.Add(-startTime), log)
 	if err != nil {
@@ -41,23 +41,23 @@ func Play(ctx context.Context, s Script, folder string, log *slog.Logger) ([]Vio
 	return w.Violations(), err
 }
 
-// startTime is longer than the instances need to start, in elapsed time, so that the first day begins when the script says.
+// startTime is longer than the instances need to start, in elapsed time, so that the first day begins when the script wants it to.
 const startTime = time.Minute
 
-// playDays plays one day after the other, up to the first on which a rule was broken.
+// playDays plays one day after another, up to the first on which a rule was broken.
 func (w *World) playDays(ctx context.Context, s Script, people *customers.Customers) error {
 	w.awaitQuiet(ctx)
-	w.OperatorToken() // is kept before a fault may remove the file that it is in
+	w.OperatorToken() // keeps the token before a fault can remove its file
 	if err := w.keepFirstVault(); err != nil {
 		return err
 	}
-	var earlier, before *quietMoment // those of the last two days: a restored log has lost a day
+	var earlier, before *quietMoment // of the last two days: a restored log has lost a day
 	w.wall.jump(s.Begin.Sub(w.wall.now()))
 	for number, d := range s.Days {
 		begun := w.wall.now()
 		w.log.Info("day", "number", number, "wall", begun)
 		if _, restores := restoreOf(d); restores && earlier != nil {
-			before = nil // it is not on the log any more
+			before = nil // the log no longer contains it
 		}
 		earlier, before = before, w.playDay(ctx, d, people, earlier)
 		if number%rebuildInterval == rebuildInterval-1 {
@@ -72,7 +72,7 @@ func (w *World) playDays(ctx context.Context, s Script, people *customers.Custom
 	return nil
 }
 
-// quietMoment is what a restored log makes the truth again.
+// quietMoment is the state that a restored log makes the truth again.
 type quietMoment struct {
 	moment
 	known customers.Snapshot
@@ -80,16 +80,16 @@ type quietMoment struct {
 
 // playDay plays one day up to its quiet moment, which it returns.
 func (w *World) playDay(ctx context.Context, d Day, people *customers.Customers, earlier *quietMoment) *quietMoment {
-	if f, restores := restoreOf(d); restores && earlier != nil && !people.HasErasedSince(earlier.known) { // what was erased stays unreadable, on no log that says why
+	if f, restores := restoreOf(d); restores && earlier != nil && !people.HasErasedSince(earlier.known) { // erased data stays unreadable, on a log without the reason
 		end := w.beginDisturbance()
 		if err := w.restoreLogs(earlier.moment, f.Choice%2 == 0); err != nil {
 			w.Report(customers.EndsInTime, "restoring: %v", err)
 		}
 		people.Restore(earlier.known)
 		w.awaitQuiet(ctx)
-		people.RebuildAll(ctx) // as the operator is told
+		people.RebuildAll(ctx) // as the guide tells the operator
 		w.awaitQuiet(ctx)
-		if _, err := w.keepMoment(); err != nil { // yesterday's read models are of the log that was
+		if _, err := w.keepMoment(); err != nil { // yesterday's read models belong to the log before
 			w.Report(customers.EndsInTime, "keeping a moment: %v", err)
 		}
 		end()
@@ -114,7 +114,8 @@ func (w *World) playDay(ctx context.Context, d Day, people *customers.Customers,
 	return &quietMoment{m, people.Snapshot()}
 }
 
-// restoreOf is the fault by which the logs are restored on a day: before its acts, since what happens in between is lost.
+// restoreOf returns the fault that restores the logs on a day. It comes before the day's acts, since the restored log loses what happened in
+// between.
 func restoreOf(d Day) (f faults.Fault, ok bool) {
 	for _, f := range d.Faults {
 		if f.Kind == faults.LogRestored {
@@ -124,7 +125,8 @@ func restoreOf(d Day) (f faults.Fault, ok bool) {
 	return f, false
 }
 
-// strikeAll has the faults of a day happen at their times. Of those that end all instances one that would begin during another is left out.
+// strikeAll makes the faults of a day happen at their times. Of the faults that end all instances, one that would begin during another is left
+// out.
 func (w *World) strikeAll(all []faults.Fault, happening *sync.WaitGroup) {
 	var one sync.Mutex
 	for _, f := range all {
@@ -143,10 +145,10 @@ func (w *World) strikeAll(all []faults.Fault, happening *sync.WaitGroup) {
 	}
 }
 
-// settleTime is how long it takes until nothing is under way any more, once nothing fails and nobody asks.
+// settleTime is the time until nothing is under way any more, once nothing fails and nobody asks.
 const settleTime = 22 * time.Second
 
-// awaitQuiet starts the instances that do not run, and waits as long as everything takes at most to come to rest.
+// awaitQuiet starts the instances that do not run, and waits for the longest time that anything takes to come to rest.
 func (w *World) awaitQuiet(ctx context.Context) {
 	w.Start()
 	clock.Sleep(ctx, settleTime)

@@ -21,17 +21,17 @@ import (
 	roads "lieudit/queries/route/synthetic"
 )
 
-// region is a vintage and a road network, of some streets in a few towns, from which all instances of a world answer. Its files stay as
-// they are: imports are outside the simulation.
+// region is a vintage and a road network, of some streets in a few towns, from which all instances of a world answer. Its files never change:
+// imports are outside the simulation.
 type region struct {
 	folder    string
 	addresses []customers.Address
 }
 
-// regionSize is how many addresses a region has.
+// regionSize is the number of addresses of a region.
 const regionSize = 1000
 
-// newRegion makes the files of a region. The same seed gives the same region.
+// newRegion builds the files of a region. The same seed gives the same region.
 func newRegion(ctx context.Context, folder string, communes *commune.Table, seed uint64, date time.Time) (*region, error) {
 	if err := os.MkdirAll(folder, 0o700); err != nil {
 		return nil, err
@@ -71,7 +71,8 @@ func newRegion(ctx context.Context, folder string, communes *commune.Table, seed
 func (r *region) vintageFile() string { return filepath.Join(r.folder, "vintage") }
 func (r *region) networkFile() string { return filepath.Join(r.folder, "network") }
 
-// regionView is what one run of an instance serves of the region: nothing in a world without one, and while it is away.
+// regionView is the part of the region that one run of an instance serves: nothing in a world without one, and nothing while its files are
+// away.
 type regionView struct {
 	region   *region // nil: there is none
 	vintage  *live.Vintage
@@ -101,16 +102,16 @@ func (v *regionView) open() error {
 	return nil
 }
 
-// errRegionAway is why no question is answered while the files are away.
+// errRegionAway is the error of every question while the files are away.
 var errRegionAway = errors.New("the file is away")
 
-// withdraw stops serving, as where a file proves to be damaged.
+// withdraw stops serving, as if a file had proved to be damaged.
 func (v *regionView) withdraw() {
 	v.vintage.Withdraw(errRegionAway)
 	v.networks.Withdraw(errRegionAway)
 }
 
-// close unmaps the files. The run answers no question any more.
+// close unmaps the files. The run answers no more questions.
 func (v *regionView) close() {
 	v.mu.Lock()
 	defer v.mu.Unlock()

@@ -10,23 +10,23 @@ import (
 	"lieudit/schemas/plan"
 )
 
-// Script is all that happens in a history, as plain data: the same script can be played again, and cut shorter. What it does not say
-// is in which order goroutines run, so that it need not come to the same each time.
+// Script is everything that happens in a history, as plain data, so that it can be played again and shortened. It does not determine the order
+// in which goroutines run, so two plays may differ.
 type Script struct {
-	Seed     uint64    `json:"seed"`     // of the region, and of which calls a fault strikes; ids and secrets come from the seed of the test
+	Seed     uint64    `json:"seed"`     // of the region, and of the calls that faults strike; ids and secrets come from the seed of the test
 	Begin    time.Time `json:"begin"`    // wall time
-	Accounts int       `json:"accounts"` // how many there are
+	Accounts int       `json:"accounts"` // the number of accounts
 	Days     []Day     `json:"days"`
 
 	HasServers bool `json:"servers,omitempty"` // instances reach the logs through package esdb and servers
-	HasRegion  bool `json:"region,omitempty"`  // instances have a vintage and a road network; without, they fail each question about them
+	HasRegion  bool `json:"region,omitempty"`  // instances have a vintage and a road network; without them each question about them fails
 
-	// ClosesPromptly: periods of usage are closed while requests of theirs may be on their way. Then no wall clock is ahead of the log's,
-	// but for the moments in which one is 40 days ahead.
+	// ClosesPromptly means that periods of usage are closed while requests in them may still be under way. Then no wall clock is ahead of the
+	// log's, except for moments in which one is 40 days ahead.
 	ClosesPromptly bool `json:"closes_promptly,omitempty"`
 }
 
-// Day is what happens within dayLength, how long all is quiet after it, and the wall time at which the next day begins.
+// Day is everything that happens within dayLength, how long all is quiet after it, and the wall time at which the next day begins.
 type Day struct {
 	Acts   []customers.Act `json:"acts"`
 	Faults []faults.Fault  `json:"faults"`
@@ -42,9 +42,9 @@ const (
 	accountsCount = 20
 	longestIdle   = 40 * time.Minute
 
-	serverInterval = 10 // one history of this many has servers before its logs
-	promptInterval = 2  // one history of this many closes periods promptly
-	failInterval   = 3  // one history of this many has no region: then many requests are counted, fail and are refunded
+	serverInterval = 10 // one history in n has servers before its logs
+	promptInterval = 2  // one history in n closes periods promptly
+	failInterval   = 3  // one history in n has no region: then many requests are counted, fail and are refunded
 )
 
 // Generate draws a script.
@@ -52,7 +52,7 @@ func Generate(seed uint64, days int) Script {
 	random := rand.New(rand.NewPCG(seed, 0))
 	s := Script{Seed: seed, Accounts: accountsCount, Begin: time.Date(2026, time.Month(1+random.IntN(12)), 1+random.IntN(28), 7, 0, 0, 0, time.UTC)}
 	s.HasServers, s.HasRegion, s.ClosesPromptly = seed%serverInterval == 0, seed%failInterval != 0, seed%promptInterval != 0
-	at, boundary := s.Begin, time.Time{} // boundary: what ends in the middle of the day that is drawn; zero: nothing
+	at, boundary := s.Begin, time.Time{} // boundary: the end of something in the middle of the drawn day; zero: none
 	for range days {
 		d := Day{Acts: customers.Generate(random, s.Accounts, actsPerDay, instanceCount, dayLength), Until: 24 * time.Hour}
 		if random.IntN(eraseInterval) == 0 {
@@ -75,10 +75,10 @@ func Generate(seed uint64, days int) Script {
 	return s
 }
 
-// eraseInterval is on one of how many days an account is erased while something fails.
+// eraseInterval n means that on one day in n an account is erased while something fails.
 const eraseInterval = 4
 
-// erasureFaults are faults that may come between the steps of an erasure: the events of the log, and the end of the key in the vault.
+// erasureFaults are faults that may come between the steps of an erasure: the events on the log, and the destruction of the key in the vault.
 var erasureFaults = []struct {
 	part string
 	kind faults.Kind
@@ -88,7 +88,7 @@ var erasureFaults = []struct {
 	{faults.Vault, faults.DatabaseAway}, {faults.Vault, faults.DatabaseFull}, {faults.Vault, faults.DatabaseSlow}, {faults.Vault, faults.CommitUnknownLost},
 }
 
-// addErasure has an account erased on a day, and something fail meanwhile that strikes one of its steps.
+// addErasure adds the erasure of an account to a day, and a fault that strikes one of its steps.
 func (s Script) addErasure(random *rand.Rand, d *Day) {
 	act := customers.Act{At: time.Duration(random.Int64N(int64(dayLength))), Account: random.IntN(s.Accounts), Instance: random.IntN(instanceCount),
 		Kind: customers.EraseAccount, Seed: random.Uint64()}
@@ -101,13 +101,13 @@ func (s Script) addErasure(random *rand.Rand, d *Day) {
 	customers.SortActs(d.Acts)
 }
 
-// drawNight draws how a day that begins at a wall time ends. If the next day spans a boundary, it returns that.
+// drawNight draws the end of a day that begins at a wall time. If the next day spans a boundary, it returns that.
 func (s Script) drawNight(random *rand.Rand, d *Day, at time.Time) (boundary time.Time) {
 	switch n := random.IntN(60); {
 	case n < 1:
 		d.Idle = time.Duration(random.Int64N(int64(longestIdle)))
 	case n < 9:
-		d.Until *= time.Duration(2 + random.IntN(12)) // so that months end, and summer time
+		d.Until *= time.Duration(2 + random.IntN(12)) // so that months end, and summer time too
 	case n < 21:
 		boundary = s.drawBoundary(random, at.Add(24*time.Hour))
 		d.Until = boundary.Sub(at) - dayLength/2
@@ -115,7 +115,7 @@ func (s Script) drawNight(random *rand.Rand, d *Day, at time.Time) (boundary tim
 	return boundary
 }
 
-// drawBoundary draws what ends next after an instant: half of the times the period of one account, otherwise what nextBoundary says.
+// drawBoundary draws the next boundary after an instant: half of the times the end of one account's period, otherwise nextBoundary's.
 func (s Script) drawBoundary(random *rand.Rand, after time.Time) time.Time {
 	account := random.IntN(s.Accounts)
 	if random.IntN(2) == 0 {
@@ -124,7 +124,7 @@ func (s Script) drawBoundary(random *rand.Rand, after time.Time) time.Time {
 	return plan.PeriodAt(s.anchorOf(account), after.Add(dayLength)).End()
 }
 
-// anchorOf is the first day of the first period of an account that is opened on the first day, as nearly all are.
+// anchorOf returns the first day of the first period of an account that is opened on the first day, as nearly all are.
 func (s Script) anchorOf(account int) plan.Date {
 	return plan.DateOf(s.Begin.AddDate(0, 0, -customers.PeriodAge(account)))
 }
@@ -144,7 +144,7 @@ func (s Script) endingAt(boundary time.Time) (accounts []int) {
 	return accounts
 }
 
-// nextBoundary is the next instant at which something ends for everybody: a period of the accounts that were opened first, a month, or
+// nextBoundary returns the next instant at which something ends for everybody: a period of the accounts that were opened first, a month, or
 // winter or summer time.
 func nextBoundary(after, begin time.Time) time.Time {
 	day := plan.DateOf(after)
@@ -162,11 +162,11 @@ func nextBoundary(after, begin time.Time) time.Time {
 	}
 }
 
-// slowUsage are the faults by which appends to the usage log take long, or more than one sending.
+// slowUsage are the faults that make appends to the usage log slow, or send them more than once.
 var slowUsage = []faults.Kind{faults.AppendLate, faults.AppendLate, faults.AppendUnknownMade, faults.AppendUnknownLost, faults.RepeatDropped, faults.LogSilent}
 
-// newFaultsAtBoundary have the usage log and all work slow while something ends in the middle of a day, and the clock of one instance
-// apart.
+// newFaultsAtBoundary returns faults that make the usage log and all work slow while something ends in the middle of a day, and set the clock
+// of one instance apart.
 func (s Script) newFaultsAtBoundary(random *rand.Rand) []faults.Fault {
 	const lead = 5 * time.Second // before the boundary
 	slow := faults.Fault{Kind: slowUsage[random.IntN(len(slowUsage))], Part: faults.UsageLog, Instance: random.IntN(instanceCount+1) - 1,
@@ -196,8 +196,8 @@ func (s Script) newJump(random *rand.Rand) time.Duration {
 	return jump
 }
 
-// newFault draws a fault. Those that strike all instances at once are rarer than the others. Most strike while somebody writes: what
-// fails while nobody asks harms nobody.
+// newFault draws a fault. Faults that strike all instances at once are rarer than others. Most faults strike while somebody writes, since they
+// do no harm while nobody asks.
 func (s Script) newFault(random *rand.Rand, writes []customers.Act) faults.Fault {
 	all := faults.Kinds()
 	for {
@@ -228,14 +228,14 @@ func (s Script) newFault(random *rand.Rand, writes []customers.Act) faults.Fault
 	}
 }
 
-// mayMeet reports whether a fault may strike what an act writes. Large syncs are staged nearly always, so faults of stagings are for these,
-// and so are those of the vault that strike each call: the rows are sealed in the middle of a decision.
+// mayMeet reports whether a fault may strike the writes of an act. Large syncs are nearly always staged, so they are for the faults of
+// stagings, and for those of the vault that strike each call: the rows are sealed in the middle of a decision.
 func mayMeet(f faults.Fault, a customers.Act) bool {
 	isForStagings := f.Of == stagings || f.Part == faults.Vault && f.Rate == 0
 	return !isForStagings || a.Kind == customers.LargeSync
 }
 
-// drawTarget draws which appends or events a fault is about, and which of them it strikes first: so each step of a staging is struck.
+// drawTarget draws the appends or events that a fault strikes, and how many of them pass first, so that each step of a staging is struck.
 func drawTarget(random *rand.Rand, kind faults.Kind) (of string, skip int) {
 	switch kind {
 	case faults.AppendRefused, faults.AppendUnknownMade, faults.AppendUnknownLost, faults.AppendLate, faults.RepeatDropped:
@@ -254,7 +254,7 @@ func drawTarget(random *rand.Rand, kind faults.Kind) (of string, skip int) {
 // stagings is the category of the streams that hold the rows of a sync until it is committed.
 const stagings = "sync"
 
-// appendCategories are categories of streams: of both logs, with the stagings of syncs and what commits them.
+// appendCategories are categories of streams of both logs, including the stagings of syncs and what commits them.
 var appendCategories = []string{stagings, stagings, "locations", "account", "usage"}
 
 // One fault in longInterval lasts longer than appends of unknown fate are retried, which is 15 s in the customer area.
@@ -264,8 +264,8 @@ const (
 	mostLong     = 40 * time.Second
 )
 
-// longerTimes are how long faults last at least that need it: an older program must start and take over leases, and files are written on
-// an instance's own disk only now and then.
+// longerTimes are the minimum durations of faults that need time: an older program must start and take over leases, and an instance writes
+// files on its own disk only now and then.
 var longerTimes = map[faults.Kind]time.Duration{faults.TypeUnknown: 10 * time.Second, faults.InstanceDiskFull: 10 * time.Second}
 
 // newTypes are types of events that an older program may lack.
@@ -274,8 +274,8 @@ var newTypes = []string{
 	"locations.sites-changed.v1", "locations.sync-committed.v1", "locations.referential-archived.v1",
 }
 
-// strikesServers are the faults of histories with servers.
+// strikesServers contains the faults of histories with servers.
 var strikesServers = map[faults.Kind]bool{faults.ServerSilent: true, faults.ServerRestarts: true, faults.ConnectionsCut: true}
 
-// rare are the faults after which everything starts again.
+// rare contains the faults that restart everything.
 var rare = map[faults.Kind]bool{faults.LogRestored: true, faults.ReadModelsOld: true, faults.ReadModelsLost: true, faults.VaultOld: true}

@@ -25,7 +25,7 @@ func TestTheNextBoundaryIsWhereSomethingEndsForEverybody(t *testing.T) {
 	}
 }
 
-// drawnDays are the days of some histories, with the wall time at which each begins.
+// drawnDays visits the days of some histories, with the wall time at which each begins.
 func drawnDays(visit func(s Script, d Day, at time.Time)) (days int) {
 	for seed := range uint64(20) {
 		s := Generate(seed, 20)

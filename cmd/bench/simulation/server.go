@@ -17,7 +17,7 @@ import (
 	"lieudit/eventstore/node/faulttest"
 )
 
-// server serves a log as lieudit's node does, over connections in memory. Its clients are those of package esdb.
+// server serves a log as lieudit's node does, over connections in memory, to clients of package esdb.
 type server struct {
 	log     *memory.Log
 	slog    *slog.Logger
@@ -25,13 +25,13 @@ type server struct {
 	silence faulttest.Silence
 
 	mu       sync.Mutex
-	listener *bufconn.Listener // nil: it does not run
+	listener *bufconn.Listener // nil: not running
 	stop     context.CancelFunc
 	ended    chan error
 }
 
-// newServer makes a server that fails as an EventStoreDB does where a node is kinder. It does not run yet. That an EventStoreDB with its
-// database in memory is silent for a minute at a position inside a record is left out: a day is shorter.
+// newServer returns a server that does not run yet. Where the node is more lenient than EventStoreDB, it fails as EventStoreDB does, with one
+// exception: an EventStoreDB with its database in memory is silent for a minute at a position inside a record, which is longer than a day here.
 func newServer(l *memory.Log, seed uint64, log *slog.Logger) *server {
 	s := &server{log: l, slog: log}
 	answers := []faulttest.InsideRecord{faulttest.InsideRecordRefused, faulttest.InsideRecordFailed}
@@ -39,13 +39,13 @@ func newServer(l *memory.Log, seed uint64, log *slog.Logger) *server {
 	return s
 }
 
-// repeatTimeout is after how long an EventStoreDB answers an append that it dropped, because the first sending is under way.
+// repeatTimeout is the delay after which an EventStoreDB answers an append that it dropped because the first sending is under way.
 const repeatTimeout = 2 * time.Second
 
-// bufferSize is how many bytes are on their way in each direction of a connection.
+// bufferSize is the number of bytes that can be under way in each direction of a connection.
 const bufferSize = 64 << 10
 
-// start has the server run.
+// start starts the server.
 func (s *server) start() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -73,7 +73,7 @@ func (s *server) end() error {
 	return <-ended
 }
 
-// errNoServer is what a dialer gets while no server runs.
+// errNoServer is the error of a dialer while no server runs.
 var errNoServer = errors.New("connection refused")
 
 // dial connects to the server.
@@ -98,7 +98,7 @@ func (w *World) startServers() {
 	}
 }
 
-// endServers ends the servers, where there are some.
+// endServers ends the servers, if there are any.
 func (w *World) endServers() (err error) {
 	for _, s := range w.servers {
 		err = errors.Join(err, s.end())
@@ -106,14 +106,14 @@ func (w *World) endServers() (err error) {
 	return err
 }
 
-// connections are those of one run to the servers.
+// connections are one run's connections to the servers.
 type connections struct {
 	mu     sync.Mutex
 	open   []net.Conn
 	isDead bool
 }
 
-// dialer returns a function that connects to a server and keeps the connection in mind.
+// dialer returns a function that connects to a server and remembers the connection.
 func (c *connections) dialer(s *server) func(context.Context) (net.Conn, error) {
 	return func(ctx context.Context) (net.Conn, error) {
 		made, err := s.dial(ctx)
@@ -130,7 +130,7 @@ func (c *connections) dialer(s *server) func(context.Context) (net.Conn, error) 
 	}
 }
 
-// cut closes all connections; a closed one may be closed again. What is on its way is lost.
+// cut closes all connections, even those that are closed already. Data under way is lost.
 func (c *connections) cut() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -140,7 +140,7 @@ func (c *connections) cut() {
 	c.open = slices.Delete(c.open, 0, len(c.open))
 }
 
-// kill cuts all connections, and no more are made.
+// kill cuts all connections and prevents new ones.
 func (c *connections) kill() {
 	c.mu.Lock()
 	c.isDead = true

@@ -18,8 +18,8 @@ import (
 	"lieudit/eventstore"
 )
 
-// disturbance is how long after a fault, or after the start of an instance, its traces may show: a supervisor's pause, the time until a
-// key ring is fresh, a lease that has to run out, and the longest that a request waits.
+// disturbance is how long the effects of a fault, or of the start of an instance, may show: a supervisor's pause, the time until a key ring is
+// fresh, a lease that has to expire, and the longest wait of a request.
 const disturbance = 20 * time.Second
 
 // IsDisturbed implements customers.World.
@@ -29,7 +29,7 @@ func (w *World) IsDisturbed() bool {
 	return w.striking > 0 || time.Now().Before(w.disturbedUntil)
 }
 
-// beginDisturbance notes that something fails until the returned function is called, and some time after it.
+// beginDisturbance marks the world as disturbed until some time after the returned function is called.
 func (w *World) beginDisturbance() (end func()) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -42,7 +42,7 @@ func (w *World) beginDisturbance() (end func()) {
 	}
 }
 
-// strike has a fault happen: it returns when the fault is over.
+// strike makes a fault happen, and returns when it is over.
 func (w *World) strike(f faults.Fault) {
 	defer w.beginDisturbance()()
 	w.log.Info("fault", "kind", f.Kind, "part", f.Part, "on", f.Instance, "for", f.For)
@@ -61,7 +61,7 @@ func (w *World) strike(f faults.Fault) {
 	}
 }
 
-// nodesWithoutUsage are the nodes that cannot use their usage log as they should while a fault strikes.
+// nodesWithoutUsage returns the nodes whose use of their usage log a fault impairs.
 func (w *World) nodesWithoutUsage(f faults.Fault) []*node {
 	switch {
 	case f.Part == faults.UsageServer:
@@ -72,17 +72,17 @@ func (w *World) nodesWithoutUsage(f faults.Fault) []*node {
 	return nil
 }
 
-// hidesUsageLog are the faults of other parts by which an instance cannot use its usage log.
+// hidesUsageLog contains the faults of other parts that keep an instance from its usage log.
 var hidesUsageLog = map[faults.Kind]bool{faults.ConnectionsCut: true, faults.InstancePauses: true}
 
-// outage says when something made calls fail or wait. The zero outage is one that never was.
+// outage is the time during which calls failed or had to wait. The zero outage never happened.
 type outage struct {
 	mu      sync.Mutex
-	strikes int       // under way
+	strikes int       // faults under way
 	over    time.Time // when the last one ended; elapsed time
 }
 
-// begin begins one that lasts until the returned function is called.
+// begin begins an outage that lasts until the returned function is called.
 func (o *outage) begin() (end func()) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -102,10 +102,10 @@ func (o *outage) wasSince(at time.Time) bool {
 	return o.strikes > 0 || o.over.After(at.Add(-recoveryTime))
 }
 
-// recoveryTime is how long it takes until calls succeed again once nothing strikes them: the longest pause between two of them.
+// recoveryTime is the time until calls succeed again after the last fault: the longest pause between two attempts.
 const recoveryTime = 3 * time.Second
 
-// struckNodes are the nodes that a fault strikes.
+// struckNodes returns the nodes that a fault strikes.
 func (w *World) struckNodes(f faults.Fault) []*node {
 	if f.Instance < 0 {
 		return w.nodes
@@ -113,7 +113,7 @@ func (w *World) struckNodes(f faults.Fault) []*node {
 	return w.nodes[f.Instance : f.Instance+1]
 }
 
-// strikeNodes has the wrappers of the nodes strike their calls for a while.
+// strikeNodes makes the wrappers of the nodes strike their calls for a while.
 func (w *World) strikeNodes(f faults.Fault) error {
 	for _, n := range w.struckNodes(f) {
 		defer n.strike(f)()
@@ -122,7 +122,7 @@ func (w *World) strikeNodes(f faults.Fault) error {
 	return nil
 }
 
-// worldStrikes are the faults that strike more than calls, by their kind.
+// worldStrikes returns the functions for the faults that strike more than calls, by kind.
 func (w *World) worldStrikes() map[faults.Kind]func(faults.Fault) error {
 	return map[faults.Kind]func(faults.Fault) error{
 		faults.InstanceDies:     func(f faults.Fault) error { return w.killEach(f, func(*node) error { return nil }) },
@@ -182,7 +182,7 @@ func (w *World) jumpWallClock(n *node, by time.Duration) {
 	w.people.Model.ClockJumps(n.number, n.now())
 }
 
-// withdrawRegion has nodes serve neither vintage nor road network for a while.
+// withdrawRegion makes nodes serve neither vintage nor road network for a while.
 func (w *World) withdrawRegion(f faults.Fault) (err error) {
 	var away []*regionView
 	for _, n := range w.struckNodes(f) {
@@ -198,7 +198,7 @@ func (w *World) withdrawRegion(f faults.Fault) (err error) {
 	return err
 }
 
-// silenceServer has a server answer nothing for a while, on connections that stay.
+// silenceServer makes a server answer nothing for a while, on connections that stay open.
 func (w *World) silenceServer(f faults.Fault) error {
 	if s := w.servers[f.Part]; s != nil {
 		s.silence.Begin()
@@ -208,7 +208,7 @@ func (w *World) silenceServer(f faults.Fault) error {
 	return nil
 }
 
-// restartServer ends a server for a while. It has forgotten then which appends were made with any expectation.
+// restartServer ends a server for a while. Afterwards it has forgotten which appends were made with any expectation.
 func (w *World) restartServer(f faults.Fault) error {
 	s := w.servers[f.Part]
 	if s == nil {
@@ -221,15 +221,15 @@ func (w *World) restartServer(f faults.Fault) error {
 	return err
 }
 
-// strikeAppends has nodes die at an append, and starts those that did when the fault is over.
+// strikeAppends makes nodes die at an append, and restarts those that did when the fault is over.
 func (w *World) strikeAppends(f faults.Fault) error {
 	err := w.strikeNodes(f)
 	w.startNodes(w.struckNodes(f))
 	return err
 }
 
-// runOlderProgram runs an older program on nodes for a while, and the present one again after it. Each begins where the one before
-// has ended gracefully.
+// runOlderProgram runs an older program on nodes for a while, and then the present one again. Each starts after the graceful end of the one
+// before.
 func (w *World) runOlderProgram(f faults.Fault) error {
 	for _, n := range w.struckNodes(f) {
 		n.stop()
@@ -256,7 +256,7 @@ func (w *World) spoilStream(f faults.Fault) error {
 	if account == "" {
 		return nil
 	}
-	if _, isSpoiled := w.spoiled.LoadOrStore(account, true); isSpoiled { // one repair would mend both
+	if _, isSpoiled := w.spoiled.LoadOrStore(account, true); isSpoiled { // one repair would fix both
 		return nil
 	}
 	defer w.spoiled.Delete(account)
@@ -300,15 +300,15 @@ func (w *World) withoutInstances(change func() error) (err error) {
 	return err
 }
 
-// strikeVault puts yesterday's vault, or one from before all accounts, in the place of the present one, and the present one back after
-// the fault. Nobody can write into the older one meanwhile that the log would miss: an instance that finds it wrong refuses to seal.
+// strikeVault replaces the vault with yesterday's, or with one from before all accounts, and puts the present one back after the fault.
+// Meanwhile nobody can write anything into the older one that the log would miss: an instance that finds the wrong vault refuses to seal.
 func (w *World) strikeVault(f faults.Fault) error {
 	present, older, lacksKeys := filepath.Join(w.folder, "vault-present.db"), "vault.db", false
 	if f.Choice%2 == 0 {
 		older = firstVault
 	}
 	err := w.withoutInstances(func() (err error) {
-		// One with as many keys is not an older one: what is sealed with it would be lost when the present one is put back.
+		// A vault with as many keys is not older: data sealed with it would be lost when the present one is put back.
 		if lacksKeys, err = hasFewerKeys(filepath.Join(w.yesterday(), older), w.vaultFile()); err != nil || !lacksKeys {
 			return err
 		}
@@ -321,12 +321,12 @@ func (w *World) strikeVault(f faults.Fault) error {
 	return errors.Join(err, w.withoutInstances(func() error { return errors.Join(w.removeVaultJournal(), copyFile(w.vaultFile(), present)) }))
 }
 
-// removeVaultJournal removes what SQLite keeps next to the vault, which belongs to the file that is being replaced.
+// removeVaultJournal removes SQLite's files next to the vault, which belong to the replaced file.
 func (w *World) removeVaultJournal() error {
 	return errors.Join(os.RemoveAll(w.vaultFile()+"-wal"), os.RemoveAll(w.vaultFile()+"-shm"))
 }
 
-// hasFewerKeys reports whether a vault holds fewer keys than another one.
+// hasFewerKeys reports whether a vault has fewer keys than another one.
 func hasFewerKeys(older, present string) (bool, error) {
 	var counts [2]int
 	for i, file := range []string{older, present} {
@@ -345,7 +345,7 @@ func hasFewerKeys(older, present string) (bool, error) {
 	return counts[0] < counts[1], nil
 }
 
-// ignoreMissing is nil for a file that is not there.
+// ignoreMissing returns nil if the error is that a file does not exist.
 func ignoreMissing(err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -353,7 +353,7 @@ func ignoreMissing(err error) error {
 	return err
 }
 
-// lockReadModels holds the write lock of every file of the read models, as another program may.
+// lockReadModels holds the write lock of every file of the read models, as another program might.
 func (w *World) lockReadModels(f faults.Fault) error {
 	files, err := filepath.Glob(filepath.Join(w.readModelsFolder(), "*.db"))
 	if err != nil {
@@ -369,7 +369,7 @@ func (w *World) lockReadModels(f faults.Fault) error {
 			return err
 		}
 		defer db.Close()
-		if tx, err := db.BeginTx(ctx, nil); err == nil { // else somebody writes just now
+		if tx, err := db.BeginTx(ctx, nil); err == nil { // otherwise somebody is writing
 			defer tx.Rollback()
 		}
 	}
@@ -377,7 +377,7 @@ func (w *World) lockReadModels(f faults.Fault) error {
 	return nil
 }
 
-// restoreLogs makes the logs what they were at an earlier quiet moment: while the instances run, or while none does.
+// restoreLogs puts the logs back to an earlier quiet moment, either while the instances run or while none does.
 func (w *World) restoreLogs(m moment, isLive bool) error {
 	restore := func() error {
 		w.core.Restore(m.core)
@@ -391,10 +391,10 @@ func (w *World) restoreLogs(m moment, isLive bool) error {
 	return w.withoutInstances(restore)
 }
 
-// moment is a quiet moment that the world can be put back to: places on the logs. Files are copied along with them.
+// moment is a quiet moment to which the world can be put back: log positions. The files are copied at the same time.
 type moment struct{ core, usage eventstore.Position }
 
-// firstVault is the copy of the vault as it was before there was any account.
+// firstVault is the copy of the vault from before there was any account.
 const firstVault = "vault-first.db"
 
 // keepFirstVault copies the vault for strikeVault.
@@ -402,10 +402,10 @@ func (w *World) keepFirstVault() error {
 	return errors.Join(os.MkdirAll(w.yesterday(), 0o700), vacuumInto(filepath.Join(w.yesterday(), firstVault), w.vaultFile()))
 }
 
-// yesterday is the folder of the copies that the last quiet moment left.
+// yesterday returns the folder of the copies made at the last quiet moment.
 func (w *World) yesterday() string { return filepath.Join(w.folder, "yesterday") }
 
-// keepMoment copies all files, as a backup of running instances does: each database by itself.
+// keepMoment copies all files, as a backup of running instances does: each database on its own.
 func (w *World) keepMoment() (moment, error) {
 	models := filepath.Join(w.yesterday(), "readmodels")
 	err := errors.Join(os.RemoveAll(models), os.MkdirAll(models, 0o700), os.RemoveAll(filepath.Join(w.yesterday(), "vault.db")))
@@ -433,7 +433,7 @@ func vacuumInto(to, from string) error {
 	return errors.Join(err, db.Close())
 }
 
-// restoreFiles puts yesterday's copy of a file or a folder in its place. Without one nothing changes.
+// restoreFiles replaces a file or a folder with yesterday's copy. Without a copy nothing changes.
 func (w *World) restoreFiles(to, name string) error {
 	from := filepath.Join(w.yesterday(), name)
 	info, err := os.Stat(from)
@@ -452,16 +452,16 @@ func (w *World) restoreFiles(to, name string) error {
 	return copyFile(to, from)
 }
 
-// removeFiles removes a dead node's own files, and restoreFiles puts yesterday's in their place.
+// removeFiles removes a dead node's own files.
 func (n *node) removeFiles() error { return os.RemoveAll(n.currentFolder()) }
 func (n *node) restoreFiles() error {
 	return n.world.restoreFiles(n.currentFolder(), n.name())
 }
 
-// name tells a node from others.
+// name returns the name of the node's instance.
 func (n *node) name() string { return "instance-" + string(rune('0'+n.number)) }
 
-// copyFolder copies a folder with its files and links, where there is one.
+// copyFolder copies a folder with its files and links, if it exists.
 func copyFolder(to, from string) error {
 	if _, err := os.Stat(from); errors.Is(err, fs.ErrNotExist) {
 		return nil

@@ -11,10 +11,10 @@ import (
 	"lieudit/queries/route"
 )
 
-// This file has handlers take elapsed time, as they do outside the simulation: what is counted before the work is settled some time
-// after it, and a period may end in between.
+// This file makes handlers take elapsed time, as they do outside the simulation: requests counted before the work are settled some time after
+// it, and a period may end in between.
 
-// slowRouter is a router whose answers take their time.
+// slowRouter is a router that takes its time to answer.
 type slowRouter struct {
 	route.Router
 	injector *faults.Injector
@@ -48,7 +48,7 @@ func answerSlowly[Q, A any](ctx context.Context, injector *faults.Injector, q Q,
 	return answer(ctx, q)
 }
 
-// slowBody is the body of a request whose client may send it slowly. A client that gives up sends no more.
+// slowBody is the body of a request whose client may send it slowly. A client that has given up sends nothing more.
 type slowBody struct {
 	io.ReadCloser
 	ctx      context.Context // of the request
@@ -62,7 +62,7 @@ func (b slowBody) Read(p []byte) (int, error) {
 	return b.ReadCloser.Read(p)
 }
 
-// slowWriter takes the answer for a client that may read it slowly. A client that has given up reads no more. It is not safe for
+// slowWriter receives the answer for a client that may read it slowly. A client that has given up reads nothing more. It is not safe for
 // concurrent use.
 type slowWriter struct {
 	*httptest.ResponseRecorder
@@ -81,7 +81,7 @@ func (w *slowWriter) Write(p []byte) (int, error) {
 	return w.ResponseRecorder.Write(p)
 }
 
-// SetWriteDeadline is what http.ResponseController calls. A handler cuts an answer off by a deadline that has passed.
+// SetWriteDeadline is called by http.ResponseController. A handler cuts an answer off by a deadline that has passed.
 func (w *slowWriter) SetWriteDeadline(t time.Time) error {
 	w.deadline = t
 	return nil

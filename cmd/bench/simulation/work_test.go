@@ -23,7 +23,7 @@ func (promptRouter) Matrix(context.Context, route.MatrixQuery) (route.Matrix, er
 	return route.Matrix{}, nil
 }
 
-// total returns how much elapsed time some calls take together, and fails if one of them fails.
+// total returns how much elapsed time some calls take together. It fails the test if one of them fails.
 func total(t *testing.T, call func() error) time.Duration {
 	t.Helper()
 	began := time.Now()

@@ -1,6 +1,6 @@
-// Package simulation runs three instances of the service in one process, on a clock that does not wait, with customers and with
-// faults, and holds what they answer against a model. Its one constraint: faults do only what the contracts of the parts
-// allow, so that each violation is a fault of the service, or of the model.
+// Package simulation runs three instances of the service in one process, on a clock that does not wait, with customers and faults, and compares
+// their answers with a model. Faults do only what the contracts of the parts allow, so each violation is a defect of the service, or of the
+// model.
 //
 //	Script: acts of customers and faults, drawn from a seed ──> World.Play ──> Verdict
 //	                                                               │
@@ -11,20 +11,20 @@
 //
 // With servers, esdb.Store ──> connections in memory ──> server (node.Node) stands between faults.Log and eventstore/memory.
 //
-// A history is one script, played in a bubble of testing/synctest: elapsed time passes only when every goroutine waits. A day's acts
-// take about half a minute of it, and its faults up to a minute and a half. Each call on a log or a database waits for its turn before, so
-// that instances come between each other's steps; questions about roads, and the bodies of slow clients, take time too. The wall clocks are
-// apart from elapsed time: each instance, the logs and the databases have one of their own, and all of them jump to the next day when the
-// acts of one are over.
+// A history is one script, played in a bubble of testing/synctest: elapsed time passes only when every goroutine waits. The acts of a day take
+// about half a minute of it, and its faults up to a minute and a half. Each call on a log or a database first waits for its turn, so that the
+// steps of instances interleave; questions about roads, and the bodies of slow clients, take time too. The wall clocks are separate from
+// elapsed time: each instance, the logs and the databases have one of their own, and all of them jump to the next day when the acts of a day
+// are over.
 //
-// After the acts of a day nobody asks for 22 s. Then comes its quiet moment: all there is to see is looked at on every instance.
+// After the acts of a day nobody asks for 22 s. Then comes its quiet moment: everything that can be seen is checked on every instance.
 //
-// What is simulated: nearly every handler, the key ring, the projector, the meter, the vault, the closing of periods, leases, deaths and
-// restarts, clients that give up; in two histories of three the answers about addresses and roads, and where sites are by their
-// addresses, from a small region; in one of ten also the client of EventStoreDB (package esdb) and the server that speaks like one
-// (package node), over connections in memory. What is not, and is left to the chaos runs (cmd/bench chaos): sockets and proxies, Postgres,
-// a real EventStoreDB, the journal's files (it has a simulation of its own disk), Meilisearch, servers of routes, imports of addresses
-// and roads, files of clients that are too large for memory, the end of an upgrade.
+// The simulation covers nearly every handler, the key ring, the projector, the meter, the vault, the closing of periods, leases, deaths and
+// restarts, and clients that give up; in two histories of three also the answers about addresses and roads, and the positions of sites found by
+// their addresses, from a small region; in one of ten also the client of EventStoreDB (package esdb) and the server that speaks like one
+// (package node), over connections in memory. It leaves to the chaos runs (cmd/bench chaos): sockets and proxies, Postgres, a real
+// EventStoreDB, the journal's files (which have a simulation of their own disk), Meilisearch, routing servers, imports of addresses and roads,
+// files of clients that are too large for memory, and the end of an upgrade.
 package simulation
 
 import (
@@ -43,29 +43,29 @@ import (
 	"lieudit/queries/address/commune"
 )
 
-// instanceCount is how many instances share the logs, the databases and the vault.
+// instanceCount is the number of instances that share the logs, the databases and the vault.
 const instanceCount = 3
 
-// World is three instances and what they share. It must be made, used and closed inside one bubble.
+// World is three instances and the parts they share. It must be made, used and closed inside one bubble.
 type World struct {
 	folder      string // in memory: files of the databases, and a folder for each instance
 	communes    *commune.Table
-	region      *region // nil: no instance has a vintage or a road network
+	region      *region // nil: there is neither a vintage nor a road network
 	core, usage *memory.Log
 	servers     map[string]*server // before the logs; nil: instances use them without one
 	logClock    *wallClock         // stamps events
-	dbClock     *wallClock         // by which leases run out
+	dbClock     *wallClock         // leases expire by it
 	closing     closing            // of periods of usage
-	wall        *wallClock         // the true one, from which those of instances are off
+	wall        *wallClock         // the true one; those of instances are off from it
 	log         *slog.Logger
 	nodes       []*node
 	running     sync.WaitGroup // supervisors
-	spoiled     sync.Map       // accounts with an event that nobody can decode, not yet repaired
+	spoiled     sync.Map       // accounts with an event that nobody can decode, until repaired
 	lifecycle   chan struct{}  // holds a value while instances are started, or all of them are ended
 	people      *customers.Customers
 	seed        uint64
 	runs        atomic.Uint64 // started so far
-	epoch       atomic.Int64  // counts how often what instances share was changed under them
+	epoch       atomic.Int64  // counts how often shared files or logs were replaced under the instances
 
 	mu             sync.Mutex
 	violations     []Violation
@@ -74,8 +74,8 @@ type World struct {
 	disturbedUntil time.Time // elapsed time
 }
 
-// NewWorld makes a world on empty logs, with no instance started. folder exists and is empty; begin is the wall time, which the first day
-// begins a little after.
+// NewWorld returns a world on empty logs, with no instance started. folder exists and is empty; begin is the wall time, a little before the
+// first day.
 func NewWorld(folder string, begin time.Time, log *slog.Logger) (*World, error) {
 	communes, err := commune.Load()
 	if err != nil {
@@ -90,10 +90,10 @@ func NewWorld(folder string, begin time.Time, log *slog.Logger) (*World, error) 
 	return w, nil
 }
 
-// Start has all instances run.
+// Start starts all instances.
 func (w *World) Start() { w.startNodes(w.nodes) }
 
-// startNodes has nodes run an instance, but not while the files of all are being changed.
+// startNodes starts an instance on each node, but not while the files of all are being changed.
 func (w *World) startNodes(nodes []*node) {
 	w.lifecycle <- struct{}{}
 	defer func() { <-w.lifecycle }()
@@ -102,7 +102,7 @@ func (w *World) startNodes(nodes []*node) {
 	}
 }
 
-// Stop ends all instances gracefully, and waits for all that ever ran.
+// Stop ends all instances gracefully, and waits for every run that there ever was.
 func (w *World) Stop() {
 	for _, n := range w.nodes {
 		n.stop()
@@ -117,10 +117,10 @@ func (w *World) Stop() {
 type Violation struct {
 	Rule   customers.Rule `json:"rule"`
 	Text   string         `json:"text"`
-	Before string         `json:"before"` // what had happened to each instance by then
+	Before string         `json:"before"` // the last that had happened to each instance
 }
 
-// String returns all of it, with what happened before at the end of the first line.
+// String returns the whole violation, with Before at the end of the first line.
 func (v Violation) String() string {
 	first, rest, _ := strings.Cut(v.Text, "\n")
 	return strings.TrimSuffix(fmt.Sprintf("%s: %s (%s)\n%s", v.Rule, first, v.Before, rest), "\n")
@@ -133,7 +133,7 @@ func (w *World) Report(rule customers.Rule, format string, args ...any) {
 	w.violations = append(w.violations, Violation{rule, fmt.Sprintf(format, args...), w.describeCircumstances()})
 }
 
-// Violations are those that were noted so far.
+// Violations returns the violations so far.
 func (w *World) Violations() []Violation {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -143,27 +143,27 @@ func (w *World) Violations() []Violation {
 // Instances implements customers.World.
 func (w *World) Instances() int { return len(w.nodes) }
 
-// awaitEnds waits until every run that was ended has come to its end.
+// awaitEnds waits until every run that was ended is over.
 func (w *World) awaitEnds() { w.running.Wait() }
 
-// nextSeed is a new seed of one run's faults.
+// nextSeed returns a new seed for one run's faults.
 func (w *World) nextSeed() uint64 { return w.seed + w.runs.Add(1) }
 
-// wallClock is a wall clock that jumps when it is told to, and runs with elapsed time otherwise. Its values have no monotonic
-// reading, so that nobody can measure elapsed time with them.
+// wallClock is a wall clock that jumps on demand, and otherwise runs with elapsed time. Its values have no monotonic reading, so that nobody
+// can measure elapsed time with them.
 type wallClock struct {
 	begin  time.Time    // the wall time at start
 	start  time.Time    // the elapsed time then
 	jumped atomic.Int64 // nanoseconds
-	base   *wallClock   // nil: this one runs by itself, otherwise it is off from base by jumped
+	base   *wallClock   // nil: an independent clock; otherwise it is off from base by jumped
 }
 
 func newWallClock(begin time.Time) *wallClock { return &wallClock{begin: begin, start: time.Now()} }
 
-// newOffset makes a clock that runs with c and can be set apart from it.
+// newOffset returns a clock that runs with c and can be set apart from it.
 func (c *wallClock) newOffset() *wallClock { return &wallClock{base: c} }
 
-// jump sets the clock forward, or back where d is negative.
+// jump sets the clock forward, or back if d is negative.
 func (c *wallClock) jump(d time.Duration) { c.jumped.Add(int64(d)) }
 
 func (c *wallClock) now() time.Time {
@@ -174,18 +174,18 @@ func (c *wallClock) now() time.Time {
 	return c.begin.Add(time.Since(c.start) + off)
 }
 
-// farAhead is how far a clock is ahead for a moment: a whole period of usage lies between.
+// farAhead is how far a clock is ahead for a moment: more than a whole period of usage.
 const farAhead = 40 * 24 * time.Hour
 
-// newClock makes the clock that a process uses on a machine. The days that the world passes over are elapsed time, as if all machines
-// slept then. No machine is booted again.
+// newClock returns the clock of a process on a machine. The days that the world skips are elapsed time, as if all machines slept through them.
+// No machine is booted again.
 func (w *World) newClock(machine *wallClock, isCompared bool, file string) *clock.Clock {
 	elapsed := func() time.Duration { return w.wall.now().Sub(w.wall.begin) }
 	sources := clock.Sources{Wall: machine.now, Elapsed: elapsed, Boot: func() (string, time.Duration) { return "the only one", elapsed() }}
 	return clock.New(clock.Options{Sources: sources, IsCompared: isCompared, File: file, Log: w.log})
 }
 
-// now is the time that the instance on a node goes by: the node's wall clock, unless the instance does not believe that.
+// now returns the instance's time: the node's wall clock, unless the instance does not believe that.
 func (n *node) now() time.Time {
 	if r := n.current(); r != nil {
 		return r.instance.Now()
@@ -193,8 +193,8 @@ func (n *node) now() time.Time {
 	return n.wall.now()
 }
 
-// strikeFarAhead sets wall clocks 40 days ahead for a while: of an instance, of the logs' machine, or of all machines. The model is not
-// told, since nobody may follow them.
+// strikeFarAhead sets wall clocks 40 days ahead for a while: of an instance, of the logs' machine, or of all machines. The model does not learn
+// it, since nobody may follow them.
 func (w *World) strikeFarAhead(f faults.Fault) error {
 	var ahead []*wallClock
 	if f.Choice%3 != 0 {

@@ -13,7 +13,7 @@ import (
 	"lieudit/cmd/bench/simulation/faults"
 )
 
-// newFolder makes a folder in memory, where the machine has one.
+// newFolder makes a folder, in memory if the machine has one there.
 func newFolder(t *testing.T) string {
 	t.Helper()
 	folder, err := os.MkdirTemp("/dev/shm", "lieudit-simulation-")

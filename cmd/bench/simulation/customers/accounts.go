@@ -7,7 +7,7 @@ import (
 	"lieudit/cmd/bench/model"
 )
 
-// accountKinds are what operators, customers and agencies decide about accounts and keys.
+// accountKinds are the decisions of operators, customers and agencies about accounts and keys.
 func accountKinds() []kind {
 	return []kind{
 		{"issue key", 3, func(c *Customers, ctx context.Context, act actDetails) {
@@ -28,12 +28,12 @@ func accountKinds() []kind {
 	}
 }
 
-// command sends a command on the act's account as the one whom the act picks: an operator, or who has a token for it.
+// command sends a command on the act's account as whoever the act picks: an operator, or the owner of a token for it.
 func (c *Customers) command(ctx context.Context, act actDetails, command model.AccountCommand, endpoint string, m message) Answer {
 	return c.sendOnce(ctx, c.commandOperation(act, command, endpoint), m)
 }
 
-// commandAgain is command for what may be sent again.
+// commandAgain is command for commands that may be sent again.
 func (c *Customers) commandAgain(ctx context.Context, act actDetails, command model.AccountCommand, endpoint string, m message) Answer {
 	return c.send(ctx, c.commandOperation(act, command, endpoint), m)
 }
@@ -67,7 +67,7 @@ func (c *Customers) open(ctx context.Context, act actDetails, t terms) {
 	c.commandAgain(ctx, act, command, "POST /accounts", message{method: "POST", path: "/accounts", body: body})
 }
 
-// accountName is the name of an account, which is personal.
+// accountName returns the name of an account, which is personal data.
 func accountName(account string) string { return "Mairie de " + account }
 
 // becomeAgency activates the agency mode of an account.
@@ -76,7 +76,7 @@ func (c *Customers) becomeAgency(ctx context.Context, act actDetails) {
 		path: act.accountPath() + ":agency", body: map[string]any{}})
 }
 
-// as has an act done by the account's customer, by the agency that it is a sub-client of, or by an operator, as the act picks.
+// as lets the account's customer, its agency, or an operator play an act, as the act picks.
 func (c *Customers) as(ctx context.Context, act actDetails, play func(actDetails)) {
 	switch agency := c.Model.Agency(act.Account); {
 	case act.Pick%5 == 0:
@@ -99,7 +99,7 @@ func (c *Customers) issueKey(ctx context.Context, act actDetails, kind string) {
 		message{method: "POST", path: act.accountPath() + "/keys", body: body})
 }
 
-// pickKey is a key of the act's account.
+// pickKey returns a key of the act's account.
 func (c *Customers) pickKey(act actDetails, kind string) (model.Secret, bool) {
 	all := c.keys(act.Account, kind)
 	if len(all) == 0 {
@@ -124,7 +124,7 @@ func (c *Customers) revokeKey(ctx context.Context, act actDetails) {
 	}
 }
 
-// revokeInTheMiddle revokes the newest key while requests with it are made on all instances, and continues with it for three seconds.
+// revokeInTheMiddle revokes the newest key while requests with it are made on all instances, and keeps using it for three seconds.
 func (c *Customers) revokeInTheMiddle(ctx context.Context, act actDetails) {
 	all := c.keys(act.Account, "secret")
 	if len(all) == 0 {
@@ -158,7 +158,7 @@ func (c *Customers) changeOrigins(ctx context.Context, act actDetails) {
 	})
 }
 
-// changePlan gives an account another plan, with that plan's number of requests. Agencies and their sub-clients keep theirs.
+// changePlan gives an account another plan, with that plan's quota. Agencies and their sub-clients keep theirs.
 func (c *Customers) changePlan(ctx context.Context, act actDetails) {
 	if c.Model.PaysWithOthers(act.Account) {
 		return
@@ -167,7 +167,7 @@ func (c *Customers) changePlan(ctx context.Context, act actDetails) {
 		message{method: "POST", path: act.accountPath() + ":plan", body: map[string]any{"plan": act.Plan}})
 }
 
-// changeQuota gives an account another number of requests on its plan: an operator, or the agency of a sub-client.
+// changeQuota gives an account another quota on its plan, as an operator or as the agency of a sub-client.
 func (c *Customers) changeQuota(ctx context.Context, act actDetails) {
 	plan, agency := c.Model.Plan(act.Account), c.Model.Agency(act.Account)
 	if plan == "" {
@@ -198,7 +198,7 @@ func (c *Customers) leave(ctx context.Context, act actDetails) {
 		message{method: "POST", path: act.accountPath() + ":agency", body: map[string]any{"agence_de": nil}})
 }
 
-// closeAccount closes one account in a while, and then erases it. Agencies stay.
+// closeAccount now and then closes an account, and then erases it. Agencies stay.
 func (c *Customers) closeAccount(ctx context.Context, act actDetails) {
 	if act.Size > 10 || isAgency(act.Account) {
 		return
@@ -210,11 +210,11 @@ func (c *Customers) closeAccount(ctx context.Context, act actDetails) {
 	}
 }
 
-// EraseAccount is the kind of acts that close an account, whatever becomes of it, and then erase it. A script has them in addition to those
+// EraseAccount is the kind of acts that close an account, whatever the answer, and then erase it. A script has them in addition to the acts
 // that Generate draws: few, so that accounts stay, and most of them while something fails.
 const EraseAccount = "erase account"
 
-// eraseAccount closes an account and erases it. Who closes it tries until it is closed. Agencies stay.
+// eraseAccount closes an account and erases it. It retries the closing until it succeeds. Agencies stay.
 func (c *Customers) eraseAccount(ctx context.Context, act actDetails) {
 	if isAgency(act.Account) {
 		return
@@ -231,7 +231,7 @@ func (c *Customers) erase(ctx context.Context, act actDetails) {
 		path: act.accountPath() + ":erase", body: act.confirmation()})
 }
 
-// confirmation is the body of a command that cannot be undone.
+// confirmation returns the body of a command that cannot be undone.
 func (act actDetails) confirmation() map[string]string {
 	return map[string]string{"id": act.Account, "reason": act.Label}
 }

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// Act is something that somebody does on a day, as plain data. Its Seed decides the details.
+// Act is one action of somebody on a day, as plain data. Its Seed decides the details.
 type Act struct {
 	At       time.Duration `json:"at"` // after the beginning of the day
 	Account  int           `json:"account"`
@@ -18,22 +18,22 @@ type Act struct {
 	Seed     uint64        `json:"seed"`
 }
 
-// kind is a row of the table of what is done.
+// kind is a row of the table of acts.
 type kind struct {
 	name   string
-	weight int // how often, next to the others
+	weight int // how often, relative to the others
 	play   func(*Customers, context.Context, actDetails)
 	size   int // the most that actDetails.Size may be
 	times  int // the most that actDetails.Times may be
 	writes bool
 }
 
-// kinds is the table. Accounts are opened by whoever does the first thing with one.
+// kinds returns the table of acts. The first act of an account opens it.
 func kinds() []kind {
 	return slices.Concat(questionKinds(), placesKinds(), accountKinds(), officeKinds())
 }
 
-// Generate draws a day's acts of some accounts, in the order of time.
+// Generate draws a day's acts of some accounts, sorted by time.
 func Generate(random *rand.Rand, accounts, acts, instances int, length time.Duration) []Act {
 	all, total := kinds(), 0
 	for _, k := range all {
@@ -50,7 +50,7 @@ func Generate(random *rand.Rand, accounts, acts, instances int, length time.Dura
 	return drawn
 }
 
-// A cluster is what is asked around an instant at which something ends, when requests are counted on either side of it.
+// A cluster is a set of acts around an instant at which something ends, when requests are counted on either side of it.
 const (
 	clusterActs = 30
 	clusterTime = 4 * time.Second // before and after the instant
@@ -59,7 +59,7 @@ const (
 // clusterKinds are the acts of a cluster: those that count several requests before their work, and refund some, and writes.
 var clusterKinds = []string{"matrix", "matrix", "file", "file", "reverse file", "optimize", "nearest", "burst", "me", "put site", "sync", LargeSync}
 
-// GenerateCluster draws what some accounts do around an instant of a day, in the order of time.
+// GenerateCluster draws the acts of some accounts around an instant of a day, sorted by time.
 func GenerateCluster(random *rand.Rand, accounts []int, instances int, at time.Duration) []Act {
 	drawn := make([]Act, clusterActs)
 	for i := range drawn {
@@ -70,7 +70,7 @@ func GenerateCluster(random *rand.Rand, accounts []int, instances int, at time.D
 	return drawn
 }
 
-// SortActs puts acts in the order of time.
+// SortActs sorts acts by time.
 func SortActs(acts []Act) {
 	slices.SortStableFunc(acts, func(a, b Act) int { return int(a.At - b.At) })
 }
@@ -86,22 +86,22 @@ func Writes(acts []Act) []Act {
 
 // actDetails is an act in detail.
 type actDetails struct {
-	Account, Other string // accounts: that it is about, and a stranger's
+	Account, Other string // the act's account, and a stranger's
 	Instance       int
-	Label          string // names what comes of it; no other act has it
+	Label          string // names the results of the act; no other act has it
 	Code           string // of a referential; "": by Pick
 	Plan           string
 	Quota          int64
 	Pick           int    // which key, referential, site
 	Size           int    // how many sites, rows, cells
 	Times          int    // how often at once; 0: once
-	By             string // label of the token that a command is sent with; "": an operator's
+	By             string // label of the token to use; "": an operator's
 
-	Patience  time.Duration // of clients with a key; 0: what clients mostly have
-	SendsOnce bool          // the client does not send again what fails
+	Patience  time.Duration // of clients with a key; 0: the usual
+	SendsOnce bool          // the client does not retry
 }
 
-// impatience is of how many acts one has a client that gives up soon: most often while the service waits for a log that is slow.
+// impatience n means that in one act of n the client gives up soon, most often while the service waits for a slow log.
 const impatience = 5
 
 // drawDetails draws the details of an act.
@@ -119,11 +119,11 @@ func (c *Customers) drawDetails(act Act, k kind) actDetails {
 	if random.IntN(impatience) == 0 {
 		d.Patience = time.Duration(random.Int64N(int64(2 * time.Second)))
 	}
-	d.SendsOnce = random.IntN(2) == 0 // who sends again heals what a failure left half done
+	d.SendsOnce = random.IntN(2) == 0 // a retry heals what a failure left half done
 	return d
 }
 
-// Play has the acts of a day done, each at its time, whatever else is under way. It returns when all are over.
+// Play plays the acts of a day, each at its time, whatever else is under way. It returns when all are over.
 func (c *Customers) Play(ctx context.Context, acts []Act) {
 	begun := time.Now()
 	var playing sync.WaitGroup
@@ -136,7 +136,7 @@ func (c *Customers) Play(ctx context.Context, acts []Act) {
 	playing.Wait()
 }
 
-// do has one act done. An account that is not open is opened first, by one act alone.
+// do plays one act. If its account is not open, it opens the account first, which only one act at a time does.
 func (c *Customers) do(ctx context.Context, act Act) {
 	all := kinds()
 	i := slices.IndexFunc(all, func(k kind) bool { return k.name == act.Kind })
@@ -153,7 +153,7 @@ func (c *Customers) do(ctx context.Context, act Act) {
 	all[i].play(c, ctx, d)
 }
 
-// openFirst opens the act's account where it is not open, after the agency whose sub-client it is. It returns whether it is now.
+// openFirst opens the act's account if it is not open, after its agency. It reports whether the account is open now.
 func (c *Customers) openFirst(ctx context.Context, number int, d actDetails) bool {
 	c.opening[number] <- struct{}{}
 	defer func() { <-c.opening[number] }()
@@ -174,19 +174,19 @@ func (c *Customers) openFirst(ctx context.Context, number int, d actDetails) boo
 	return c.Model.IsKnown(d.Account)
 }
 
-// terms are what an account is opened with.
+// terms are the terms on which an account is opened.
 type terms struct {
 	plan     string
 	quota    int64 // 0: the plan's
-	agency   int   // number of the agency that it is a sub-client of, -1 for none
+	agency   int   // number of its agency, -1 for none
 	isAgency bool
 	age      int // of its first period when it is opened, in days
 }
 
-// agencyCount is how many of the first accounts are agencies.
+// agencyCount n makes the first n accounts agencies.
 const agencyCount = 2
 
-// termsOf are the terms of the account with a number. Agencies and half of the others have a cap that is met now and then.
+// termsOf returns the terms of the account with a number. Agencies and half of the others have a cap that is reached now and then.
 func termsOf(number int) terms {
 	switch {
 	case number < agencyCount:
@@ -208,5 +208,5 @@ func PeriodAge(account int) int {
 	return t.age
 }
 
-// accountID is the id of the account with a number.
+// accountID returns the id of the account with a number.
 func accountID(number int) string { return fmt.Sprintf("compte-%02d", number+1) }

@@ -1,5 +1,5 @@
-// Package customers plays those who use a service: operators, customers, agencies with their sub-clients, auditors, billing. Its one
-// constraint: what they do is plain data, drawn from a seed before anything is played, so that a script can be cut shorter and played again.
+// Package customers plays the users of a service: operators, customers, agencies with their sub-clients, auditors, billing. Their acts are
+// plain data, drawn from a seed before anything is played, so that a script can be shortened and played again.
 //
 //	Generate ──> []Act ──> Customers.Play ──> World.Call ──> an instance
 //	                             │               │
@@ -7,11 +7,11 @@
 //	                                      ^
 //	       Customers.CheckQuiet, at quiet moments
 //
-// One client in five with a key gives up soon. Half of all send a request again that failed or got no answer; the other half leave it
-// at that, so that nobody but the service ends what a failure left half done.
+// One client in five with a key gives up soon. Half of all clients retry a request that failed or got no answer; the other half leave it, so
+// that only the service finishes what a failure left half done.
 //
-// Acts name accounts, places and instances by numbers and by what comes of themselves: a key that an act means is one that the model
-// knows at that time. So an act whose forerunner was cut away, or was refused, still means something.
+// Acts name accounts, referentials, sites and instances by numbers. The key that an act uses is one that the model knows at that time. So an
+// act remains valid after earlier acts were removed or refused.
 package customers
 
 import (
@@ -47,30 +47,30 @@ type Request struct {
 // Answer is what a client gets.
 type Answer = model.Answer
 
-// World is where customers act: some instances of one service.
+// World is the service that customers use: some instances of it.
 type World interface {
-	// Call sends a request to an instance and returns its answer, or one without a Status when it died or took too long.
+	// Call sends a request to an instance and returns its answer, or one without a Status if the instance died or took too long.
 	Call(ctx context.Context, instance int, s Surface, r Request) Answer
-	// Instances is how many there are.
+	// Instances returns the number of instances.
 	Instances() int
-	// Wall is the wall clock of an instance, and Deaths how often one was killed, or ended while its usage log was out of order.
+	// Wall returns the wall clock of an instance, and Deaths how often it was killed, or ended while its usage log was out of order.
 	Wall(instance int) time.Time
 	Deaths(instance int) int
-	// OperatorToken is the first operator's token; false while there is none yet.
+	// OperatorToken returns the first operator's token, or false while there is none.
 	OperatorToken() (string, bool)
-	// IsDisturbed reports whether something fails, or did so a moment ago: then answers of 5xx are to be expected.
+	// IsDisturbed reports whether something fails, or did a moment ago: then answers of 5xx are expected.
 	IsDisturbed() bool
-	// Report notes that a rule is broken.
+	// Report reports that a rule is broken.
 	Report(rule Rule, format string, args ...any)
 }
 
-// Customers are all who act. Several acts may be played at once.
+// Customers are all users. Several acts may be played at once.
 type Customers struct {
 	Model        *model.Model
 	world        World
 	accounts     int             // how many there are
-	addresses    []Address       // that are asked for
-	hasRegion    bool            // instances have a vintage and a road network: those of addresses
+	addresses    []Address       // addresses in the questions
+	hasRegion    bool            // instances have a vintage, with addresses, and a road network
 	opening      []chan struct{} // by account: holds a value while it is being opened
 	quietMoments int             // so far
 	deaths       []int           // of each instance, at the last quiet moment
@@ -78,11 +78,11 @@ type Customers struct {
 	issued    atomic.Int64 // keys for acts that had none
 	issuing   singleflight.Group
 	mu        sync.Mutex
-	followers map[string]follower // of the changes, by account
+	followers map[string]follower // followers of the changes, by account
 }
 
-// New returns customers of some accounts, none of which is open yet. addresses are those of the vintage that all instances serve; none:
-// they serve none, and no road network either.
+// New returns customers of some accounts, none of which is open yet. addresses are those of the vintage that all instances serve; if there are
+// none, the instances serve neither a vintage nor a road network.
 func New(world World, accounts int, addresses []Address) *Customers {
 	c := &Customers{addresses: addresses, hasRegion: len(addresses) > 0, Model: model.New(world.Report), world: world,
 		accounts: accounts, deaths: make([]int, world.Instances()), followers: map[string]follower{}}
@@ -96,7 +96,7 @@ func New(world World, accounts int, addresses []Address) *Customers {
 	return c
 }
 
-// tries is how often a client sends a request that fails or gets no answer, unless it sends it once.
+// tries is how often a client sends a request that fails or gets no answer, unless it never retries.
 const tries = 3
 
 // retryDelay is the first step of SPEC 7.5 for a 503. The later ones are longer than a day lasts here.
@@ -109,7 +109,7 @@ type message struct {
 	header       http.Header
 }
 
-// send makes an operation of a message and sends it, again on another instance as long as a sensible client would.
+// send makes an operation of a message and sends it, with the retries of a sensible client, each on another instance.
 func (c *Customers) send(ctx context.Context, op model.Operation, m message) Answer {
 	for try := 0; ; try++ {
 		a := c.sendOnce(ctx, op, m)
@@ -125,8 +125,8 @@ func (c *Customers) send(ctx context.Context, op model.Operation, m message) Ans
 	}
 }
 
-// promptly is how long an answer takes at most while nothing fails. Elapsed time passes only when everybody waits, so this is what the
-// service waits for: for what was counted to be shown, for its own write to be shown, for another instance.
+// promptly is the longest that an answer takes while nothing fails. Elapsed time passes only when everybody waits, so this is the time that the
+// service waits: until counts are shown, until its own write is shown, for another instance.
 const promptly = 500 * time.Millisecond
 
 // sendOnce sends an operation with a message to its instance.
@@ -171,13 +171,13 @@ func (c *Customers) sendOnce(ctx context.Context, op model.Operation, m message)
 	return a
 }
 
-// mayFail reports whether a failure is one that a service without a vintage and a road network has.
+// mayFail reports whether a failure is normal for a service without a vintage and a road network.
 func (c *Customers) mayFail(op model.Operation, a Answer) bool {
 	needsRegion := op.Endpoint != "GET /me" && (op.Service == model.Addresses || op.Service == model.Route || op.Service == model.Matrix)
 	return !c.hasRegion && a.Status == 500 && needsRegion
 }
 
-// tokenText is the text of a token.
+// tokenText returns the text of a token.
 func (c *Customers) tokenText(label string) string {
 	if label == model.Operator {
 		text, _ := c.world.OperatorToken()
@@ -186,7 +186,7 @@ func (c *Customers) tokenText(label string) string {
 	return c.Model.Token(label)
 }
 
-// secret is the key that an operation is sent with.
+// secret returns the key of an operation.
 func (c *Customers) secret(op model.Operation) model.Secret {
 	for _, s := range c.Model.Secrets(op.Account) {
 		if s.Label == op.Key {
@@ -196,15 +196,15 @@ func (c *Customers) secret(op model.Operation) model.Secret {
 	return model.Secret{}
 }
 
-// keys are the keys of a kind that somebody has, the oldest first, revoked ones too.
+// keys returns the keys of a kind that somebody has, the oldest first, including revoked ones.
 func (c *Customers) keys(account, kind string) []model.Secret {
 	return slices.DeleteFunc(c.Model.Secrets(account), func(s model.Secret) bool { return s.Kind != kind })
 }
 
-// knownEverywhere is how long it takes until every instance knows a new key.
+// knownEverywhere is the time until every instance knows a new key.
 const knownEverywhere = 1100 * time.Millisecond
 
-// key is the key that an act uses: an active one, and now and then any, revoked or not. For an account without a key one is issued.
+// key returns the key for an act: an active one, and now and then any, revoked or not. If the account has no key, one is issued.
 func (c *Customers) key(ctx context.Context, act actDetails) (label string, ok bool) {
 	all := c.keys(act.Account, "secret")
 	active := slices.DeleteFunc(slices.Clone(all), func(s model.Secret) bool { return !s.IsActive })
@@ -222,8 +222,8 @@ func (c *Customers) key(ctx context.Context, act actDetails) (label string, ok b
 	return active[len(active)-1].Label, true
 }
 
-// issueFirst issues a key for an account that has none, and waits until every instance knows it. Acts at the same time wait for one key:
-// of many that nobody learns the fate of, the model could not tell what there is.
+// issueFirst issues a key for an account without one, and waits until every instance knows it. Acts at the same time wait for the same key: the
+// model could not follow many keys of unknown fate.
 func (c *Customers) issueFirst(ctx context.Context, act actDetails) {
 	_, _, _ = c.issuing.Do(act.Account, func() (any, error) {
 		act.Label = fmt.Sprintf("k%06d", c.issued.Add(1))
@@ -233,7 +233,7 @@ func (c *Customers) issueFirst(ctx context.Context, act actDetails) {
 	})
 }
 
-// operation is what all requests of an act have in common.
+// operation returns the fields that all requests of an act share.
 func (act actDetails) operation(account string) model.Operation {
 	return model.Operation{Act: act.Label, Instance: act.Instance, Account: account, Token: model.Operator, Patience: act.Patience, SendsOnce: act.SendsOnce}
 }
@@ -241,7 +241,7 @@ func (act actDetails) operation(account string) model.Operation {
 // atOnce does something several times at once, on the instances in turn, and returns when all is done.
 func (c *Customers) atOnce(ctx context.Context, act actDetails, do func(i int, act actDetails)) {
 	if act.Times > 0 {
-		c.key(ctx, act) // not one for each
+		c.key(ctx, act) // a single key for all
 	}
 	var all sync.WaitGroup
 	for i := range max(act.Times, 1) {
@@ -252,7 +252,7 @@ func (c *Customers) atOnce(ctx context.Context, act actDetails, do func(i int, a
 	all.Wait()
 }
 
-// decode reads an answer, where it is one.
+// decode decodes the body of a successful answer.
 func decode[T any](a Answer) (value T, ok bool) {
 	return value, a.Status/100 == 2 && json.Unmarshal(a.Body, &value) == nil
 }

@@ -16,7 +16,7 @@ import (
 	"lieudit/cmd/bench/model"
 )
 
-// listEverywhere reads all pages of a list on every instance, as who has a token. All must say the same.
+// listEverywhere reads all pages of a list on every instance, with a token. All must give the same.
 func (c *Customers) listEverywhere(ctx context.Context, d actDetails, token, endpoint, path string) (rows []json.RawMessage, ok bool) {
 	for i := range c.world.Instances() {
 		d.Instance = i
@@ -55,9 +55,9 @@ func (c *Customers) list(ctx context.Context, d actDetails, token, endpoint, pat
 	}
 }
 
-// checkLists looks at the lists of the customer area: of accounts, as an operator and as each agency, and of tokens.
+// checkLists checks the lists of the customer area: the accounts, as an operator and as each agency, and the tokens.
 func (c *Customers) checkLists(ctx context.Context) {
-	readers := map[string]string{model.Operator: ""} // of which agency, by token
+	readers := map[string]string{model.Operator: ""} // the agency that reads, by token
 	for i := range agencyCount {
 		agency := accountID(i)
 		if !c.Model.IsAgency(agency) || c.Model.IsUnreadable(agency) {
@@ -83,7 +83,7 @@ func (c *Customers) checkLists(ctx context.Context) {
 	}
 }
 
-// compareAccounts compares the accounts of a list with how each is shown by itself, in every field.
+// compareAccounts compares the accounts of a list, in every field, with what their own pages show.
 func (c *Customers) compareAccounts(ctx context.Context, rows []json.RawMessage) {
 	for _, row := range rows {
 		listed := map[string]any{}
@@ -102,7 +102,7 @@ func (c *Customers) compareAccounts(ctx context.Context, rows []json.RawMessage)
 	}
 }
 
-// checkExports compares what billing exports in other forms, and of one period alone, with all that is billed.
+// checkExports compares billing's exports in other formats, and of one period, with all that is billed.
 func (c *Customers) checkExports(ctx context.Context, billed []model.BilledLine) {
 	for i, form := range []string{"csv", "ndjson"} {
 		a := c.export(ctx, i, "format="+form)
@@ -115,7 +115,7 @@ func (c *Customers) checkExports(ctx context.Context, billed []model.BilledLine)
 		periods[b.Period] = append(periods[b.Period], b)
 	}
 	if all := slices.Sorted(maps.Keys(periods)); len(all) > 0 {
-		period := all[len(billed)%len(all)] // another one each day
+		period := all[len(billed)%len(all)] // a different one each
 		want := periods[period]
 		a := c.export(ctx, len(want)%c.world.Instances(), "format=ndjson&period="+period)
 		if got, err := parseExport("ndjson", a); err != nil || !slices.Equal(got, want) {
@@ -157,7 +157,7 @@ func parseExport(form string, a Answer) (lines []model.BilledLine, err error) {
 		if err != nil {
 			return nil, err
 		}
-		if !slices.Contains([]string{"en_cours", "a_clore", "close"}, row[7]) { // which one depends on the instance's clock
+		if !slices.Contains([]string{"en_cours", "a_clore", "close"}, row[7]) { // the state depends on the instance's clock
 			return nil, fmt.Errorf("state %s", row[7])
 		}
 		lines = append(lines, model.BilledLine{Account: row[0], Contract: row[1], Period: row[2], Day: row[3], Key: row[4], Endpoint: row[5], Requests: n})
@@ -165,8 +165,7 @@ func parseExport(form string, a Answer) (lines []model.BilledLine, err error) {
 	return lines, nil
 }
 
-// checkPeriods compares the usage that accounts are shown of a period that they name with what is billed: one period of each account,
-// with lines that keep one thing apart.
+// checkPeriods compares the usage shown for a named period with what is billed: one period of each account, with a breakdown by one thing.
 func (c *Customers) checkPeriods(ctx context.Context, billed []model.BilledLine) {
 	named := map[string]string{} // the last period of each account
 	for _, b := range billed {

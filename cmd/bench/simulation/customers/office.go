@@ -8,7 +8,7 @@ import (
 	"lieudit/cmd/bench/model"
 )
 
-// officeKinds are what auditors, billing, customers and operators look at, and what operators do for the service itself.
+// officeKinds are the reads of auditors, billing, customers and operators, and what operators do for the service itself.
 func officeKinds() []kind {
 	return []kind{
 		look("look at usage", 4, "customer", "GET /accounts/{id}/usage", "/usage", true),
@@ -38,7 +38,7 @@ func officeKinds() []kind {
 	}
 }
 
-// look reads something of the act's account with a token of a role: of that account, or of another.
+// look reads something of the act's account with a token of a role, either of that account or of another.
 func look(name string, weight int, role, endpoint, path string, own bool) kind {
 	return kind{name, weight, func(c *Customers, ctx context.Context, act actDetails) {
 		of := act.Account
@@ -57,7 +57,7 @@ func look(name string, weight int, role, endpoint, path string, own bool) kind {
 	}, 0, 0, false}
 }
 
-// lookAt reads something that is about no account with a token of a role, or the operator's.
+// lookAt reads something that concerns no account, with a token of a role, or the operator's.
 func lookAt(name string, weight int, role, endpoint, path string) kind {
 	return kind{name, weight, func(c *Customers, ctx context.Context, act actDetails) {
 		op := act.operation("")
@@ -71,7 +71,7 @@ func lookAt(name string, weight int, role, endpoint, path string) kind {
 	}, 0, 0, false}
 }
 
-// adjustUsage corrects a line that was billed, up or down. It is not sent again: the second would correct it once more.
+// adjustUsage corrects a billed line, up or down. It does not retry: a second correction would count too.
 func (c *Customers) adjustUsage(ctx context.Context, act actDetails) {
 	line, ok := c.Model.PickBilled(act.Pick)
 	if !ok {
@@ -90,14 +90,14 @@ func (c *Customers) adjustUsage(ctx context.Context, act actDetails) {
 		"jour": line.Day, "compte": line.Account, "cle": line.Key, "endpoint": line.Endpoint, "requetes": line.Requests, "reason": act.Label}})
 }
 
-// prune has the copies of read models that nobody reads dropped.
+// prune drops the copies of read models that nobody reads.
 func (c *Customers) prune(ctx context.Context, act actDetails) {
 	op := act.operation("")
 	op.Endpoint = "POST /projections:prune"
 	c.send(ctx, op, message{method: "POST", path: "/projections:prune", body: map[string]any{}})
 }
 
-// token is the label of a token of a role. It is issued when there is none.
+// token returns the label of a token of a role, and issues one if there is none.
 func (c *Customers) token(ctx context.Context, act actDetails, role, account string) string {
 	if role != "customer" && role != "agency" {
 		account = ""
@@ -120,7 +120,7 @@ func (c *Customers) token(ctx context.Context, act actDetails, role, account str
 	return issued.ID
 }
 
-// revokeToken revokes a token that customers use, and looks with it.
+// revokeToken revokes a token that customers use, and keeps reading with it.
 func (c *Customers) revokeToken(ctx context.Context, act actDetails) {
 	id := c.Model.FindToken("customer", act.Account)
 	if id == "" {
@@ -176,10 +176,10 @@ type projection struct {
 	} `json:"comptes_arretes"`
 }
 
-// isBehind reports whether a read model that serves does not hold all that is on the log, or nobody knows.
+// isBehind reports whether a serving read model lacks events of the log, or its lag is unknown.
 func (p projection) isBehind() bool { return p.State == "serving" && (p.Lag == nil || *p.Lag > 0) }
 
-// rebuild has one projection rebuilt, now and then.
+// rebuild rebuilds one projection, now and then.
 func (c *Customers) rebuild(ctx context.Context, act actDetails) {
 	if act.Size > 2 {
 		return
@@ -194,7 +194,7 @@ func (c *Customers) rebuild(ctx context.Context, act actDetails) {
 	c.send(ctx, op, message{method: "POST", path: "/projections/" + shown.Results[act.Pick%len(shown.Results)].Name + ":rebuild", body: map[string]any{}})
 }
 
-// PickOpen picks one of the accounts that are open, "" where none is.
+// PickOpen returns one of the open accounts, "" if there is none.
 func (c *Customers) PickOpen(number int) string {
 	open := slices.DeleteFunc(c.Model.Accounts(), func(id string) bool { return !c.Model.IsOpen(id) })
 	if len(open) == 0 {
@@ -203,7 +203,7 @@ func (c *Customers) PickOpen(number int) string {
 	return open[number%len(open)]
 }
 
-// Repair has an operator void what nobody can decode in an account's streams, and tries until it is done.
+// Repair voids the events that nobody can decode in an account's streams, as an operator, and retries until it is done.
 func (c *Customers) Repair(ctx context.Context, account string) {
 	op := actDetails{Label: "repair"}.operation("")
 	op.Endpoint = "POST /projections:repair"
@@ -217,7 +217,7 @@ func (c *Customers) Repair(ctx context.Context, account string) {
 	c.world.Report(model.EveryAccountAnswers, "%s cannot be repaired", account)
 }
 
-// CheckStopped looks on every instance at an account whose stream holds what nobody can decode. None may pass it over.
+// CheckStopped checks on every instance an account whose stream holds an event that nobody can decode. No instance may skip it.
 func (c *Customers) CheckStopped(ctx context.Context, account string) {
 	d := actDetails{Account: account, Label: "stopped"}
 	op := d.operation(account)
@@ -229,5 +229,5 @@ func (c *Customers) CheckStopped(ctx context.Context, account string) {
 	}
 }
 
-// repairTries is how often an operator tries to repair an account: for longer than any fault lasts.
+// repairTries is how often an operator tries to repair an account: longer than any fault lasts.
 const repairTries = 10

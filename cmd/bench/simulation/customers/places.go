@@ -12,10 +12,10 @@ import (
 	"lieudit/cmd/bench/model"
 )
 
-// LargeSync is the kind of acts whose rows do not fit into one event, mostly, and need several appends: they are staged.
+// LargeSync is the kind of acts whose rows usually do not fit into one event and need several appends: they are staged.
 const LargeSync = "large sync"
 
-// placesKinds are what customers do with their own places.
+// placesKinds are what customers do with their own sites.
 func placesKinds() []kind {
 	return []kind{
 		{"open referential", 6, (*Customers).openReferential, 0, 0, true},
@@ -39,15 +39,15 @@ func placesKinds() []kind {
 	}
 }
 
-// codes are those of all referentials.
+// codes are the codes of all referentials.
 var codes = []string{"lieux-0", "lieux-1", "lieux-2", "lieux-3", "lieux-4", "lieux-5", "lieux-6"}
 
-// code and site are what an act means: few, so that acts meet.
+// code and site identify what an act concerns. There are few of them, so that acts meet.
 func (act actDetails) code() string { return cmp.Or(act.Code, codes[act.Pick%len(codes)]) }
 func (act actDetails) site() string { return fmt.Sprintf("s%d", act.Pick/7%6) }
 
-// pickReferential is the code of what an act on places is about: mostly an open referential, which the account opens where it has none;
-// now and then any, so that some are missing or archived.
+// pickReferential returns the code of the referential that an act concerns: usually an open one, which the account opens if it has none; now
+// and then any, so that some are missing or archived.
 func (c *Customers) pickReferential(ctx context.Context, act actDetails) string {
 	if act.Pick/64%8 == 0 {
 		return act.code()
@@ -60,7 +60,7 @@ func (c *Customers) pickReferential(ctx context.Context, act actDetails) string 
 	return open[act.Pick%len(open)]
 }
 
-// write sends a command on places with a key of the act's account.
+// write sends a command on sites with a key of the act's account.
 func (c *Customers) write(ctx context.Context, act actDetails, command model.PlacesCommand, endpoint string, m message) Answer {
 	op := act.operation(act.Account)
 	op.Service, op.Endpoint, op.Weight, op.OnPlaces = model.Locations, endpoint, 1, command
@@ -79,8 +79,8 @@ const (
 func (act actDetails) referentialPath() string { return "/locations/referentiels/" + act.code() }
 func (act actDetails) sitePath() string        { return act.referentialPath() + "/sites/" + act.site() }
 
-// content is the content of a site with a name: the name is in it twice, so that half of it can be told from the whole, and so is where
-// the site is. One in four has no position, and is to be found by its address.
+// content returns the content of a site with a name. The name is in it twice, so that half of it differs from the whole, and so is the
+// position. One site in four has no position, and is to be found by its address.
 func (c *Customers) content(name string) map[string]any {
 	properties, sum := map[string]any{"nom": name}, crc32.ChecksumIEEE([]byte(name))
 	if sum%16 == 0 {
@@ -98,7 +98,7 @@ func (c *Customers) content(name string) map[string]any {
 	return site
 }
 
-// patch is a patch that makes any site one with the content of a name: what that lacks is taken away.
+// patch returns a patch that gives any site the content of a name: it removes what that content lacks.
 func (c *Customers) patch(name string) map[string]any {
 	patch := c.content(name)
 	for _, field := range []string{"lat", "lon", "adresse"} {
@@ -115,10 +115,10 @@ func (c *Customers) patch(name string) map[string]any {
 	return patch
 }
 
-// bulk is so much text that a site with it needs an event of its own. Every sixteenth content has it.
+// bulk is enough text to make a site need an event of its own. Every sixteenth content has it.
 var bulk = strings.Repeat("Ouvert sans rendez-vous. ", 200)
 
-// name is what an act calls a site: nobody else does.
+// name returns the name that an act gives a site: no other act uses it.
 func (act actDetails) name(i int) string { return fmt.Sprintf("%s %s.%d", act.Account, act.Label, i) }
 
 func (c *Customers) openReferential(ctx context.Context, act actDetails) {
@@ -144,7 +144,7 @@ func (c *Customers) putSite(ctx context.Context, act actDetails) {
 	})
 }
 
-// correctSite writes a site and corrects it a few times, each time elsewhere. It looks at it each time.
+// correctSite writes a site and corrects it a few times, each time on another instance, and reads it back each time.
 func (c *Customers) correctSite(ctx context.Context, act actDetails) {
 	for i := range act.Size {
 		wasDisturbed := c.world.IsDisturbed()
@@ -168,7 +168,7 @@ func (c *Customers) checkReadBack(act actDetails, written, shown Answer) {
 	}
 }
 
-// patchSite patches a site: half of the patches change its note alone, so that what others wrote meanwhile must stay.
+// patchSite patches a site: half of the patches change its note alone, so that whatever others wrote meanwhile must stay.
 func (c *Customers) patchSite(ctx context.Context, act actDetails) {
 	c.atOnce(ctx, act, func(i int, act actDetails) {
 		var command model.PlacesCommand = model.PatchSite{Code: act.code(), ExternalID: act.site(), Name: act.name(i)}
@@ -194,7 +194,7 @@ func (c *Customers) switchSite(ctx context.Context, act actDetails) {
 	})
 }
 
-// rows are the sites of a sync: size of them from a first one on. Every third has a content that other syncs have too.
+// rows returns the sites of a sync: size of them from a first one on. Every third has a content that other syncs have too.
 func (act actDetails) rows(first, salt int) (rows []model.Row) {
 	for i := first; i < first+act.Size; i++ {
 		row := model.Row{ExternalID: fmt.Sprintf("s%d", i), Name: act.name(salt*1000 + i)}
@@ -229,7 +229,7 @@ func (c *Customers) sendSync(ctx context.Context, act actDetails, s model.SyncSi
 	return c.write(ctx, act, s, "POST "+referentialEndpoint+verb, message{"POST", act.referentialPath() + verb, body, header})
 }
 
-// newSync is the sync of an act.
+// newSync returns the sync of an act.
 func (act actDetails) newSync() model.SyncSites {
 	s := model.SyncSites{Code: act.code(), Rows: act.rows(act.Pick/50%5, 0), IsUpsert: act.Pick%4 == 0, IsDryRun: act.Pick%10 == 1}
 	s.ConfirmsReduction = !s.IsUpsert && act.Pick%3 == 0
@@ -247,7 +247,7 @@ func (c *Customers) contradict(ctx context.Context, act actDetails) {
 	})
 }
 
-// repeat sends one sync twice or more at once with one Idempotency-Key, then again, and then another with that key.
+// repeat sends one sync two or more times at once with one Idempotency-Key, then again, and then another with the same key.
 func (c *Customers) repeat(ctx context.Context, act actDetails) {
 	s := act.newSync()
 	s.IdempotencyKey = act.Label

@@ -11,7 +11,7 @@ import (
 	"lieudit/cmd/bench/model"
 )
 
-// Address is an address that the vintage has. Its Label is its Line, Postcode and Town.
+// Address is an address of the vintage. Its Label is its Line, Postcode and Town.
 type Address struct {
 	ID, Label            string
 	Line, Postcode, Town string
@@ -59,7 +59,7 @@ func (c *Customers) ask(ctx context.Context, act actDetails, service model.Servi
 	return c.askWithKey(ctx, act, op, message{method: "GET", path: path})
 }
 
-// askWithKey sends a request with a key of the act's account. It returns no answer where the account has none.
+// askWithKey sends a request with a key of the act's account. It returns no answer if the account has none.
 func (c *Customers) askWithKey(ctx context.Context, act actDetails, op model.Operation, m message) Answer {
 	var ok bool
 	if op.Key, ok = c.key(ctx, act); !ok {
@@ -68,14 +68,14 @@ func (c *Customers) askWithKey(ctx context.Context, act actDetails, op model.Ope
 	return c.send(ctx, op, m)
 }
 
-// askRegion asks what has the same answer whenever it is asked, and whoever is: the vintage and the roads stay as they are.
+// askRegion asks a question that always has the same answer, for everybody: the vintage and the roads never change.
 func (c *Customers) askRegion(ctx context.Context, act actDetails, service model.Service, endpoint, path string) Answer {
 	op := act.operation(act.Account)
 	op.Service, op.Endpoint, op.Weight, op.Question = service, endpoint, 1, path
 	return c.askWithKey(ctx, act, op, message{method: "GET", path: path})
 }
 
-// address is one of the addresses, in the order of the vintage's rows.
+// address returns one of the addresses, in the order of the vintage's rows.
 func (c *Customers) address(number int) Address { return c.addresses[number%len(c.addresses)] }
 
 // verify asks for an address, and expects to find it.
@@ -87,13 +87,13 @@ func (c *Customers) verify(ctx context.Context, act actDetails) {
 	}
 }
 
-// complete asks for what begins like an address.
+// complete asks for completions of the beginning of an address.
 func (c *Customers) complete(ctx context.Context, act actDetails) {
 	label := []rune(c.address(act.Pick).Label)
 	c.askRegion(ctx, act, model.Addresses, "GET /address/autocomplete", "/address/autocomplete?q="+url.QueryEscape(string(label[:5+act.Pick%8])))
 }
 
-// view looks an address up, and now and then one that there is not.
+// view looks an address up, and now and then one that does not exist.
 func (c *Customers) view(ctx context.Context, act actDetails) {
 	at := c.address(act.Pick)
 	id := at.ID
@@ -106,7 +106,7 @@ func (c *Customers) view(ctx context.Context, act actDetails) {
 	}
 }
 
-// findNear asks for what is around an address.
+// findNear asks for the addresses near another one.
 func (c *Customers) findNear(ctx context.Context, act actDetails) {
 	at := c.address(act.Pick)
 	path := fmt.Sprintf("/address/proximity?lat=%f&lon=%f", at.Lat, at.Lon)
@@ -121,12 +121,12 @@ func (c *Customers) findLocality(ctx context.Context, act actDetails) {
 	c.askRegion(ctx, act, model.Addresses, "GET /locality/search", "/locality/search?q="+url.QueryEscape(c.address(act.Pick).Town))
 }
 
-// searchAsBefore asks as customers of the former interface do.
+// searchAsBefore asks as customers of the former API do.
 func (c *Customers) searchAsBefore(ctx context.Context, act actDetails) {
 	c.askRegion(ctx, act, model.Addresses, "GET /search", "/search/?q="+url.QueryEscape(c.address(act.Pick).Label))
 }
 
-// reverseAsBefore asks for what is at a place, as customers of the former interface do.
+// reverseAsBefore asks for the address at a position, as customers of the former API do.
 func (c *Customers) reverseAsBefore(ctx context.Context, act actDetails) {
 	at := c.address(act.Pick)
 	c.askRegion(ctx, act, model.Addresses, "GET /reverse", fmt.Sprintf("/reverse/?lat=%f&lon=%f", at.Lat, at.Lon))
@@ -138,33 +138,33 @@ func (c *Customers) route(ctx context.Context, act actDetails) {
 		"&destination="+url.QueryEscape(c.address(act.Pick+9).Label))
 }
 
-// burst asks the same many times at once, on all instances.
+// burst asks the same question many times at once, on all instances.
 func (c *Customers) burst(ctx context.Context, act actDetails) {
 	c.atOnce(ctx, act, func(_ int, act actDetails) { c.ask(ctx, act, model.Addresses, "GET /me", "/me", 1) })
 }
 
-// matrix asks for the times between places. It counts for a request by 25 cells (DECISIONS 6).
+// matrix asks for the travel times between positions. It counts one request for 25 cells (DECISIONS 6).
 func (c *Customers) matrix(ctx context.Context, act actDetails) {
 	bounds := c.bounds(act.Pick, act.Size)
 	c.askRoads(ctx, act, "/route/matrix", act.Size*act.Size, map[string]any{"origins": bounds, "destinations": bounds})
 }
 
-// isochrone asks what is within some minutes of a place.
+// isochrone asks for the area within some minutes of a position.
 func (c *Customers) isochrone(ctx context.Context, act actDetails) {
 	c.askRoads(ctx, act, "/route/isochrone", 1, map[string]any{"origin": c.bounds(act.Pick, 1)[0], "cost_type": "duration", "cost_values": []int{300}})
 }
 
-// nearest asks which of some places is the nearest to another one.
+// nearest asks which of some positions is the nearest to another one.
 func (c *Customers) nearest(ctx context.Context, act actDetails) {
 	c.askRoads(ctx, act, "/route/nearest", 1, map[string]any{"origin": c.bounds(act.Pick, 1)[0], "destinations": c.bounds(act.Pick+1, act.Size)})
 }
 
-// optimize asks in which order to visit some places. It counts for a request by 25 of them.
+// optimize asks in which order to visit some positions. It counts one request for 25 of them.
 func (c *Customers) optimize(ctx context.Context, act actDetails) {
 	c.askRoads(ctx, act, "/route/optimize", act.Size+1, map[string]any{"stops": c.bounds(act.Pick, act.Size+1)})
 }
 
-// bounds are the positions of some addresses, as bounds of routes.
+// bounds returns the positions of some addresses, as bounds of routes.
 func (c *Customers) bounds(first, number int) []map[string]float64 {
 	all := make([]map[string]float64, number)
 	for i := range all {
@@ -174,7 +174,7 @@ func (c *Customers) bounds(first, number int) []map[string]float64 {
 	return all
 }
 
-// askRoads asks what plans with the matrix may. It counts for a request by 25 cells or stops, and has the same answer whenever it is asked.
+// askRoads asks a question for plans with the matrix. It counts one request for 25 cells or stops, and always has the same answer.
 func (c *Customers) askRoads(ctx context.Context, act actDetails, path string, cells int, body map[string]any) {
 	op := act.operation(act.Account)
 	op.Service, op.Endpoint, op.Weight = model.Matrix, "POST "+path, int64(cells+24)/25
@@ -192,7 +192,7 @@ func (c *Customers) reverseFile(ctx context.Context, act actDetails) {
 	c.sendFile(ctx, act, "/reverse/csv", "lat,lon", func(at Address) string { return fmt.Sprintf("%f,%f", at.Lat, at.Lon) })
 }
 
-// sendFile sends a CSV file as customers of the former interface do: a row for each of some addresses.
+// sendFile sends a CSV file as customers of the former API do, with a row for each of some addresses.
 func (c *Customers) sendFile(ctx context.Context, act actDetails, path, columns string, row func(Address) string) {
 	op := act.operation(act.Account)
 	op.Service, op.Endpoint, op.Weight = model.Addresses, "POST "+path, int64(act.Size)
@@ -205,7 +205,7 @@ func (c *Customers) sendFile(ctx context.Context, act actDetails, path, columns 
 		header: map[string][]string{"Content-Type": {"multipart/form-data; boundary=x"}}})
 }
 
-// searchOfPage is a search with a publishable key, from its page, and now and then from elsewhere or of something else.
+// searchOfPage searches with a publishable key from its page, and now and then from another page or on another endpoint.
 func (c *Customers) searchOfPage(ctx context.Context, act actDetails) {
 	all := c.keys(act.Account, "publishable")
 	if len(all) == 0 {
@@ -226,7 +226,7 @@ func (c *Customers) searchOfPage(ctx context.Context, act actDetails) {
 	c.send(ctx, op, message{method: "GET", path: path})
 }
 
-// originOf is where the page of a key lies, or where it has moved to.
+// originOf returns the origin of a key's page, or of the page's new address.
 func originOf(label string, hasMoved bool) string {
 	if hasMoved {
 		return "https://moved." + label + ".fr"
@@ -234,5 +234,5 @@ func originOf(label string, hasMoved bool) string {
 	return "https://" + label + ".fr"
 }
 
-// pathEscape is a part of a path.
+// pathEscape escapes a path segment.
 func pathEscape(s string) string { return url.PathEscape(s) }

@@ -14,8 +14,8 @@ import (
 	"lieudit/cmd/bench/model"
 )
 
-// CheckQuiet looks at everything while nobody acts and nothing fails, and what is refunded, projected and settled by itself had its time.
-// It reports what the model does not allow. From then on what it saw is what is.
+// CheckQuiet checks everything while nobody acts and nothing fails, once refunds, projections and settlements have had their time. It reports
+// whatever the model does not allow. From then on the model holds what CheckQuiet saw.
 func (c *Customers) CheckQuiet(ctx context.Context, _ time.Time) {
 	for i := range c.deaths {
 		if n := c.world.Deaths(i); n != c.deaths[i] {
@@ -57,7 +57,7 @@ type shown struct {
 
 func (s shown) read(into any) bool { return s.isThere && json.Unmarshal(s.Body, into) == nil }
 
-// lookEverywhere asks the customer area of every instance as an operator. All must say the same.
+// lookEverywhere asks the customer area of every instance as an operator. All must give the same answer.
 func (c *Customers) lookEverywhere(ctx context.Context, d actDetails, endpoint, path string) (first shown) {
 	for i := range c.world.Instances() {
 		op := d.operation(d.Account)
@@ -76,7 +76,7 @@ func (c *Customers) lookEverywhere(ctx context.Context, d actDetails, endpoint, 
 	return first
 }
 
-// checkReconciliation has the log folded again.
+// checkReconciliation folds the log again.
 func (c *Customers) checkReconciliation(ctx context.Context) {
 	op := actDetails{}.operation("")
 	op.Endpoint = "POST /usage:reconcile"
@@ -92,11 +92,10 @@ func (c *Customers) checkReconciliation(ctx context.Context) {
 	}
 }
 
-// closingTime is how long a read model takes at most to hold the events of a closing, which comes when its time has come, also while
-// everything else rests.
+// closingTime is the longest until a read model holds the events of a closing, which happens when it is due, even while everything else rests.
 const closingTime = time.Second
 
-// checkProjections looks at how the read models stand. One that is behind is looked at again after closingTime.
+// checkProjections checks the state of the read models. One that is behind is checked again after closingTime.
 func (c *Customers) checkProjections(ctx context.Context) {
 	a, list := c.lookAtProjections(ctx)
 	if slices.ContainsFunc(list.Results, projection.isBehind) {
@@ -140,14 +139,14 @@ func lagText(lag *int) string {
 	return strconv.Itoa(*lag)
 }
 
-// settleAccount compares an account and its keys with what may be.
+// settleAccount compares an account and its keys with the possible states.
 func (c *Customers) settleAccount(ctx context.Context, d actDetails) {
 	account := c.lookEverywhere(ctx, d, "GET /accounts/{id}", d.accountPath())
 	keys := c.lookEverywhere(ctx, d, "GET /accounts/{id}/keys", d.accountPath()+"/keys?limit=1000")
 	c.Model.SettleAccount(d.Account, account.Answer, keys.Answer, c.world.Wall(d.Instance))
 }
 
-// checkAccount looks at the rest of an account.
+// checkAccount checks the rest of an account.
 func (c *Customers) checkAccount(ctx context.Context, d actDetails) {
 	if !c.Model.IsKnown(d.Account) {
 		return
@@ -186,8 +185,8 @@ func (c *Customers) checkHistory(ctx context.Context, d actDetails) {
 	c.Model.CheckAudit(d.Account, all)
 }
 
-// checkWithKey asks with a key of the account: every instance for /me, and one after the other for all that has to do with places.
-// These requests count. An account whose quota is used up is looked at another day.
+// checkWithKey asks with a key of the account: every instance for /me, and one after another for everything about sites. These requests count.
+// An account whose quota is used up is checked another day.
 func (c *Customers) checkWithKey(ctx context.Context, d actDetails) {
 	for i := range c.world.Instances() {
 		d.Instance = i
@@ -209,13 +208,13 @@ func (c *Customers) checkWithKey(ctx context.Context, d actDetails) {
 	c.checkChanges(ctx, d)
 }
 
-// spreadInterval is of how many accounts one is written to at a quiet moment.
+// spreadInterval n means that one account in n is written to at a quiet moment.
 const spreadInterval = 4
 
-// spreadTime is how long it takes until every instance shows what one has written.
+// spreadTime is the time until every instance shows a write.
 const spreadTime = time.Second
 
-// checkSpread writes a site on one instance, and looks for it on all.
+// checkSpread writes a site on one instance, and reads it on all.
 func (c *Customers) checkSpread(ctx context.Context, d actDetails) {
 	open := c.Model.OpenReferentials(d.Account)
 	if len(open) == 0 {
@@ -239,7 +238,7 @@ func (c *Customers) checkSpread(ctx context.Context, d actDetails) {
 	}
 }
 
-// readPlaces lists all places of an account, and has the model compare them. It returns false where it could not.
+// readPlaces lists all sites of an account, and has the model compare them. It returns false if it could not.
 func (c *Customers) readPlaces(ctx context.Context, d actDetails) bool {
 	referentials := c.ask(ctx, d, model.Locations, "GET /locations/referentiels", "/locations/referentiels", 1)
 	list, ok := decode[struct{ Results []struct{ Code string } }](referentials)
@@ -258,7 +257,7 @@ func (c *Customers) readPlaces(ctx context.Context, d actDetails) bool {
 	return true
 }
 
-// answers reports whether an answer is a success. One that is neither that nor a refusal of the plan or the quota is reported.
+// answers reports whether an answer is a success. It reports an answer that is neither a success nor a refusal by plan or quota.
 func (c *Customers) answers(d actDetails, path string, a Answer) bool {
 	if a.Status != http.StatusOK && a.Status != http.StatusForbidden && a.Status != http.StatusTooManyRequests {
 		c.world.Report(model.EveryAccountAnswers, "instance %d, %s of %s: %d %s", d.Instance, path, d.Account, a.Status, a.Body)
@@ -266,7 +265,7 @@ func (c *Customers) answers(d actDetails, path string, a Answer) bool {
 	return a.Status == http.StatusOK
 }
 
-// checkSearch searches for all places.
+// checkSearch searches for all sites.
 func (c *Customers) checkSearch(ctx context.Context, d actDetails) {
 	found := map[string]string{}
 	for path := "/locations/search?statut=tous&limit=100"; path != ""; {
@@ -299,7 +298,7 @@ type foundSite struct {
 
 func (s foundSite) text() string { return fmt.Sprintf("v%d %v %q", s.Version, s.IsActive, s.Name) }
 
-// compareSites compares sites with those that were listed.
+// compareSites compares sites with the listed ones.
 func (c *Customers) compareSites(rule Rule, d actDetails, got map[string]string) {
 	want := c.Model.Sites(d.Account)
 	if maps.Equal(got, want) {
@@ -314,13 +313,13 @@ func (c *Customers) compareSites(rule Rule, d actDetails, got map[string]string)
 	c.world.Report(rule, "instance %d, %s: %d sites, want %d", d.Instance, d.Account, len(got), len(want))
 }
 
-// follower is what who follows the changes knows of an account: where it has come to, and the sites.
+// follower is the state of somebody who follows the changes of an account: the cursor and the sites.
 type follower struct {
 	cursor string
 	sites  map[string]string
 }
 
-// follow asks what changed in an account's places since it was asked last. It returns whether there may be more.
+// follow asks for the changes of an account's sites since the last time. It reports whether there may be more.
 func (c *Customers) follow(ctx context.Context, d actDetails) (a Answer, isMore bool) {
 	c.mu.Lock()
 	before := c.followers[d.Account]
@@ -365,18 +364,18 @@ func (c *Customers) checkChanges(ctx context.Context, d actDetails) {
 	c.compareSites(model.ChangesTellAll, d, c.followers[d.Account].sites)
 }
 
-// Snapshot is what all know at an instant.
+// Snapshot is everything that customers know at an instant.
 type Snapshot struct {
 	model     model.Snapshot
 	followers map[string]follower
 }
 
-// Snapshot copies what all know, and Restore goes back to it, as after the logs were restored to older copies.
+// Snapshot copies everything that customers know.
 func (c *Customers) Snapshot() Snapshot {
 	return Snapshot{c.Model.Snapshot(), maps.Clone(c.followers)}
 }
 
-// Restore makes what was known at a snapshot the truth.
+// Restore makes a snapshot the truth again, as after the logs were restored to older copies.
 func (c *Customers) Restore(s Snapshot) {
 	c.Model.Restore(s.model)
 	c.followers = maps.Clone(s.followers)
@@ -385,7 +384,7 @@ func (c *Customers) Restore(s Snapshot) {
 // HasErasedSince reports whether an account may have been erased since a snapshot.
 func (c *Customers) HasErasedSince(s Snapshot) bool { return c.Model.HasErasedSince(s.model) }
 
-// RebuildAll has an operator fill every read model again, as after an older copy of the log was put back.
+// RebuildAll fills every read model again, as an operator does after an older copy of the log was put back.
 func (c *Customers) RebuildAll(ctx context.Context) (isAccepted bool) {
 	op := actDetails{}.operation("")
 	op.Endpoint = "POST /projections:rebuild"

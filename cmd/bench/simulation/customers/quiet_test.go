@@ -15,7 +15,7 @@ import (
 	"lieudit/cmd/bench/model"
 )
 
-// fakeService has one account with a key, a referential and a site, and answers as is right, but for what is broken.
+// fakeService has one account with a key, a referential and a site. It answers correctly except for what is broken.
 type fakeService struct {
 	isClosed bool
 	broken   func(instance int, path, body string) (int, string) // nil: nothing is
@@ -37,7 +37,7 @@ func (f *fakeService) Report(rule Rule, format string, args ...any) {
 	f.reported = append(f.reported, string(rule)+": "+fmt.Sprintf(format, args...))
 }
 
-// site is the site as it was written last.
+// site returns the site as last written.
 func (f *fakeService) site() string {
 	return fmt.Sprintf(`{"id":"S","referentiel":"lieux-0","external_id":"s0","nom":"%s","actif":true,"version":%d,"proprietes":{"nom":"%[1]s"}}`, f.name, f.version)
 }
@@ -49,7 +49,7 @@ func (f *fakeService) putSite(body []byte) {
 	f.name, f.version = site.Nom, f.version+1
 }
 
-// fakeAnswers are the answers of the API by method and path, with the endpoint that is counted.
+// fakeAnswers are the answers of the API by method and path, with the endpoint to count.
 var fakeAnswers = map[string][3]string{
 	"GET /me": {"GET /me", "200", `{"client":"compte-03"}`},
 	"POST /locations/referentiels": {"POST /locations/referentiels", "201",
@@ -167,7 +167,7 @@ func (f *fakeService) showUsage(path, query string) (int, string) {
 	return 200, fmt.Sprintf(`{"periode":"2026-01-13","limite":100000,"total":%d,"lignes":[%s]}`, total, by)
 }
 
-// checkFake has customers use a fake service and look at it when all is quiet.
+// checkFake lets customers use a fake service and check it when all is quiet.
 func checkFake(t *testing.T, f *fakeService, closes bool) {
 	f.counted = map[string]int64{}
 	c := New(f, 3, nil)
@@ -181,7 +181,7 @@ func checkFake(t *testing.T, f *fakeService, closes bool) {
 		d.Size, d.Pick = 1, 42*9+42
 		c.closeAccount(t.Context(), d)
 	}
-	for range spreadInterval { // each account is written to at one of this many
+	for range spreadInterval { // one account in spreadInterval is written to
 		c.CheckQuiet(t.Context(), f.Wall(0))
 	}
 }

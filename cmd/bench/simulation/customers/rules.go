@@ -2,7 +2,7 @@ package customers
 
 import "lieudit/cmd/bench/model"
 
-// Rule is what must hold, see model.Rules.
+// Rule is a rule that must hold, see model.Rules.
 type Rule = model.Rule
 
 // The rules that the world checks itself.

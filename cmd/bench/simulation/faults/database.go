@@ -10,20 +10,19 @@ import (
 	"lieudit/eventstore/sqldb"
 )
 
-// Database makes connections to one database for one instance, which its Injector strikes.
+// Database makes the connections of one instance to one database, struck by an Injector.
 type Database struct {
 	driver.Connector
 	part     string // ReadModels or Vault
 	injector *Injector
 }
 
-// NewDatabase puts faults in front of a connector. Its connections must implement what those of SQLite do: statements and transactions
-// with a context.
+// NewDatabase puts faults in front of a connector. Its connections must implement what SQLite's do: statements and transactions with a context.
 func NewDatabase(inner driver.Connector, part string, injector *Injector) *Database {
 	return &Database{inner, part, injector}
 }
 
-// Texts of errors are those of SQLite, for people who read a log of a history.
+// The texts are SQLite's, for people who read the log of a history.
 var (
 	errAway   = errors.New("unable to open database file (14)")
 	errFull   = errors.New("database or disk is full (13)") // also of other files
@@ -42,7 +41,7 @@ func (d *Database) Connect(ctx context.Context) (driver.Conn, error) {
 	return &connection{SQLiteConn: inner.(sqldb.SQLiteConn), database: d}, nil
 }
 
-// begin is the start of each call on the database.
+// begin starts each call on the database.
 func (d *Database) begin(ctx context.Context) error {
 	if err := d.injector.awaitTurn(ctx); err != nil {
 		return err
@@ -61,7 +60,7 @@ func (d *Database) begin(ctx context.Context) error {
 	return nil
 }
 
-// beginWrite is the start of each call that writes.
+// beginWrite starts each call that writes.
 func (d *Database) beginWrite(ctx context.Context) error {
 	if err := d.begin(ctx); err != nil {
 		return err
@@ -93,7 +92,7 @@ func (c *connection) ExecContext(ctx context.Context, query string, args []drive
 	return c.SQLiteConn.ExecContext(ctx, query, args)
 }
 
-// begin is the start of each statement. One that writes makes its transaction one that does.
+// begin starts each statement, and notes whether the transaction has written.
 func (c *connection) begin(ctx context.Context, query string) error {
 	if !writes(query) {
 		return c.database.begin(ctx)
@@ -102,7 +101,7 @@ func (c *connection) begin(ctx context.Context, query string) error {
 	return c.database.beginWrite(ctx)
 }
 
-// writes reports whether a statement may need more of the disk.
+// writes reports whether a statement may need more disk space.
 func writes(query string) bool {
 	first, _, _ := strings.Cut(strings.TrimSpace(query), " ")
 	switch strings.ToLower(first) {
@@ -140,13 +139,13 @@ func (c *connection) BeginTx(ctx context.Context, o driver.TxOptions) (driver.Tx
 	return &transaction{inner, c}, nil
 }
 
-// transaction is a transaction with faults at its commit.
+// transaction is a transaction whose commit faults may strike.
 type transaction struct {
 	driver.Tx
 	conn *connection
 }
 
-// Commit ends the transaction. One that has written nothing can be kept from it, but not fail of itself.
+// Commit ends the transaction. The commit of one that has written nothing can be prevented, but does not fail by itself.
 func (t *transaction) Commit() error {
 	d, begin := t.conn.database, t.conn.database.begin
 	if t.conn.hasWritten {

@@ -40,7 +40,7 @@ func newStruckDatabase(t *testing.T) struckDatabase {
 	return d
 }
 
-// observe makes each kind of call once and returns what is not as it should be, in words.
+// observe makes each kind of call once and describes what is wrong.
 func (d struckDatabase) observe(t *testing.T) (seen []string) {
 	t.Helper()
 	for _, call := range []struct {
@@ -91,7 +91,7 @@ func (d struckDatabase) runInTx(ctx context.Context, query string) error {
 	if err != nil {
 		return err
 	}
-	defer tx.Rollback() // its error says that the transaction is over
+	defer tx.Rollback() // it fails after the end of the transaction
 	statement, err := tx.PrepareContext(ctx, query)
 	if err != nil {
 		return err
@@ -120,7 +120,7 @@ func describeStatement(err error) string {
 	return " fails"
 }
 
-// describeWritten says what became of a row, unless it is what the error says.
+// describeWritten describes what happened to a row, unless that agrees with the error.
 func describeWritten(err error, rows int) string {
 	switch {
 	case err == nil && rows == 0:
@@ -131,7 +131,7 @@ func describeWritten(err error, rows int) string {
 	return ""
 }
 
-// databaseFaults is what a database does while a fault strikes all that it may, for 9 s: what is not said is as without it.
+// databaseFaults lists what differs while a fault strikes everything that it may, for 9 s.
 var databaseFaults = map[faults.Kind][]string{
 	faults.DatabaseAway:      {"read: fails", "write: fails", "transaction that reads: fails", "transaction: fails"},
 	faults.DatabaseSlow:      {"read: late", "write: late", "transaction that reads: late", "transaction: late"},

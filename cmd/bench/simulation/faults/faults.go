@@ -1,12 +1,12 @@
-// Package faults makes the parts of one simulated instance fail, each alone and for a while. Its one constraint: a part fails only as
-// it may, by what eventstore.Store and database/sql promise no better. Kinds is the one table of what strikes.
+// Package faults makes the parts of one simulated instance fail, each alone and for a while. A part fails only in ways that eventstore.Store
+// and database/sql do not rule out. Kinds lists all faults.
 //
 //	Fault, plain data ──> Injector.Strike … Mend ──> Log       in front of an eventstore.Store
 //	                              Kill ────────────> Database  in front of the connections of database/sql
 //	                              Room ────────────> osfile.Disk, that of the files which the instance keeps for itself
 //
-// What strikes the world and not one instance's calls is told there: deaths with their files, restored logs, replaced databases,
-// jumping clocks (package simulation).
+// Kinds also lists the faults that package simulation strikes, because they concern the world and not one instance's calls: deaths with their
+// files, restored logs, replaced databases, jumping clocks.
 package faults
 
 import (
@@ -20,7 +20,7 @@ import (
 	"time"
 )
 
-// Kind is what goes wrong.
+// Kind is a kind of fault.
 type Kind string
 
 // The parts that faults strike.
@@ -82,8 +82,8 @@ const (
 // Description is a row of Kinds.
 type Description struct {
 	Kind  Kind
-	Parts []string // that it may strike
-	Text  string   // what happens, and why it may
+	Parts []string // the parts that it may strike
+	Text  string   // what happens, and why it is allowed
 }
 
 // Kinds lists every kind of fault. Those of World and of servers are struck by package simulation, the others by the wrappers of
@@ -142,22 +142,22 @@ type Fault struct {
 	Instance int           `json:"instance"`       // -1: all
 	At       time.Duration `json:"at"`             // after the beginning of its day
 	For      time.Duration `json:"for"`            // how long it lasts
-	Rate     float64       `json:"rate,omitempty"` // the share of calls that it strikes; 0: all
+	Rate     float64       `json:"rate,omitempty"` // the share of calls struck; 0: all
 	Jump     time.Duration `json:"jump,omitempty"` // of a clock
 	Choice   int           `json:"choice"`         // decides details: which account, which copy, under running instances or not
 	Of       string        `json:"of,omitempty"`   // only appends to streams of this category; of TypeUnknown, the type
-	Skip     int           `json:"skip,omitempty"` // how many calls that it would strike pass before
+	Skip     int           `json:"skip,omitempty"` // how many calls pass before the first is struck
 }
 
 // Injector decides which calls of one run of an instance are struck. It is safe for concurrent use.
 type Injector struct {
-	OnDeath func() // called in a goroutine of its own after a fault has killed the instance; nil: nobody is told
+	OnDeath func() // called in a goroutine of its own after a fault has killed the instance; may be nil
 
-	// OnStrike is called when a fault strikes a call. It must not wait, nor call the Injector. nil: nobody is told.
+	// OnStrike is called when a fault strikes a call. It must not wait, nor call the Injector. It may be nil.
 	OnStrike func(Fault)
 
-	// LongestTurn is the longest that a call on a log or a database waits before it begins, so that calls of several instances come in
-	// another order each time: half of them wait, the others let other goroutines run. 0: none waits. It is set before the first call.
+	// LongestTurn is the longest wait of a call on a log or a database before it begins, so that calls of several instances come in a different
+	// order each time: half of them wait, the others let other goroutines run. 0: no call waits. Set it before the first call.
 	LongestTurn time.Duration
 
 	hadNoRoom atomic.Bool
@@ -168,7 +168,7 @@ type Injector struct {
 	dead   chan struct{}
 }
 
-// target is what a call is part of.
+// target is what a call concerns.
 type target struct {
 	kind Kind
 	part string
@@ -178,11 +178,11 @@ type target struct {
 type activeFault struct {
 	Fault
 	since time.Time
-	calls int           // that it would have struck so far, see Skip
+	calls int           // calls so far that match it, see Skip
 	over  chan struct{} // closed when it is over
 }
 
-// NewInjector makes an Injector that strikes nothing yet. The seed decides which calls are struck by a fault with a Rate.
+// NewInjector returns an Injector that strikes nothing yet. The seed decides which calls a fault with a Rate strikes.
 func NewInjector(seed uint64) *Injector {
 	return &Injector{random: rand.New(rand.NewPCG(seed, 1)), active: map[target][]*activeFault{}, dead: make(chan struct{})}
 }
@@ -217,7 +217,7 @@ func (i *Injector) Kill() {
 	}
 }
 
-// killAt kills the instance where a fault of a kind strikes its append to a stream, and reports whether it did.
+// killAt kills the instance if a fault of a kind strikes its append to a stream, and reports whether it did.
 func (i *Injector) killAt(kind Kind, part, stream string) bool {
 	if i.findOf(kind, part, categoryOf(stream)) == nil {
 		return false
@@ -229,7 +229,7 @@ func (i *Injector) killAt(kind Kind, part, stream string) bool {
 	return true
 }
 
-// errDead is what a call of a dead instance returns. Nobody sees it.
+// errDead is the error of the calls of a dead instance. Nobody sees it.
 var errDead = errors.New("the instance is dead")
 
 // isDead reports whether Kill was called.
@@ -245,7 +245,7 @@ func (i *Injector) isDead() bool {
 // find returns a fault of a kind that strikes a call now, nil for none.
 func (i *Injector) find(kind Kind, part string) *activeFault { return i.findOf(kind, part, "") }
 
-// findOf is find for a call that is about streams of a category, or events of a type.
+// findOf is find for calls on streams of a category, or on events of a type.
 func (i *Injector) findOf(kind Kind, part, of string) *activeFault {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -263,7 +263,7 @@ func (i *Injector) findOf(kind Kind, part, of string) *activeFault {
 	return nil
 }
 
-// categoryOf is the category of a stream.
+// categoryOf returns the category of a stream.
 func categoryOf(stream string) string {
 	category, _, _ := strings.Cut(stream, "-")
 	return category
@@ -282,14 +282,14 @@ func (i *Injector) findType(part string) *activeFault {
 // strikes reports whether a fault of a kind strikes a call now.
 func (i *Injector) strikes(kind Kind, part string) bool { return i.find(kind, part) != nil }
 
-// randomDuration is between zero and longest.
+// randomDuration returns a duration between zero and longest.
 func (i *Injector) randomDuration(longest time.Duration) time.Duration {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	return time.Duration(i.random.Int64N(int64(longest)))
 }
 
-// awaitEnd waits until a fault is over. It returns an error when the context ends or the instance dies before.
+// awaitEnd waits until a fault is over. It returns an error if the context ends or the instance dies first.
 func (i *Injector) awaitEnd(ctx context.Context, a *activeFault) error {
 	select {
 	case <-a.over:
@@ -301,7 +301,7 @@ func (i *Injector) awaitEnd(ctx context.Context, a *activeFault) error {
 	}
 }
 
-// Room says how many of the next bytes find room on the instance's own disk, see osfile.Disk.
+// Room returns how many of the next bytes fit on the instance's own disk, see osfile.Disk.
 func (i *Injector) Room(bytes int) (int, error) {
 	if !i.strikes(InstanceDiskFull, World) {
 		return bytes, nil
@@ -326,7 +326,7 @@ func (i *Injector) awaitPause(ctx context.Context) error {
 	return nil
 }
 
-// awaitTurn is the start of each call on a log or a database, see LongestTurn.
+// awaitTurn starts each call on a log or a database, see LongestTurn.
 func (i *Injector) awaitTurn(ctx context.Context) error {
 	if i.LongestTurn == 0 {
 		return nil
@@ -343,7 +343,7 @@ const (
 	slowWork  = 3 * time.Second        // the same, and a part of a body, while WorkSlow strikes
 )
 
-// Work takes the elapsed time that a question about roads takes.
+// Work waits for the elapsed time of a question about roads.
 func (i *Injector) Work(ctx context.Context) error {
 	if i.strikes(WorkSlow, World) {
 		return i.sleep(ctx, i.randomDuration(slowWork))
@@ -351,7 +351,7 @@ func (i *Injector) Work(ctx context.Context) error {
 	return i.sleep(ctx, i.randomDuration(usualWork))
 }
 
-// Transfer takes the elapsed time that a part of a body takes on its way: none, unless WorkSlow strikes.
+// Transfer waits for the elapsed time that a part of a body is under way: none, unless WorkSlow strikes.
 func (i *Injector) Transfer(ctx context.Context) error {
 	if !i.strikes(WorkSlow, World) {
 		return nil
@@ -359,7 +359,7 @@ func (i *Injector) Transfer(ctx context.Context) error {
 	return i.sleep(ctx, i.randomDuration(slowWork))
 }
 
-// awaitContext is where calls of a dead instance end: with their context, or at once where that has no end.
+// awaitContext ends the calls of a dead instance: with their context, or at once if that never ends.
 func (i *Injector) awaitContext(ctx context.Context) error {
 	if ctx.Done() == nil {
 		return errDead

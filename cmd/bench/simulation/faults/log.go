@@ -13,9 +13,9 @@ import (
 	"lieudit/eventstore"
 )
 
-// Log is one instance's view of a log, which its Injector strikes. Closing it leaves the log behind it open.
+// Log is one instance's view of a log, struck by its Injector. Closing it leaves the underlying log open.
 type Log struct {
-	ForgetIDs func() // makes the log forget the ids of what was appended with Any; nil where it cannot
+	ForgetIDs func() // makes the log forget the ids of events appended with Any; nil if it cannot
 
 	inner    eventstore.Store
 	part     string // CoreLog or UsageLog
@@ -40,8 +40,7 @@ func (l *Log) Close() error {
 	return nil
 }
 
-// begin is the start of each call: it waits for its turn, and while the instance is paused or the log is silent, and fails if the log is
-// not there.
+// begin starts each call: it waits for its turn, and while the instance is paused or the log is silent, and fails if the log is unavailable.
 func (l *Log) begin(ctx context.Context) error {
 	if err := l.injector.awaitTurn(ctx); err != nil {
 		return err
@@ -55,9 +54,9 @@ func (l *Log) begin(ctx context.Context) error {
 	return nil
 }
 
-// awaitEnds waits until no fault of some kinds strikes any more, nor a pause of the instance. Close ends it.
+// awaitEnds waits until no fault of some kinds strikes any more, nor a pause of the instance. Close ends the wait.
 func (l *Log) awaitEnds(ctx context.Context, kinds ...Kind) error {
-	if ctx.Done() != nil { // else a call of a dead instance must fail at once, see awaitContext
+	if ctx.Done() != nil { // otherwise a call of a dead instance must fail at once, see awaitContext
 		waiting, cancel := context.WithCancel(ctx)
 		defer cancel()
 		defer context.AfterFunc(l.closing, cancel)()
@@ -129,7 +128,7 @@ func (l *Log) Append(ctx context.Context, stream string, expected eventstore.Rev
 	return made, l.loseAnswer(ctx, stream, expected, events)
 }
 
-// loseAnswer is ErrUnknown where a fault strikes an append that was added.
+// loseAnswer returns ErrUnknown if a fault strikes an append that was added.
 func (l *Log) loseAnswer(ctx context.Context, stream string, expected eventstore.Revision, events []eventstore.ProposedEvent) error {
 	strikes := func(kind Kind) bool { return l.injector.findOf(kind, l.part, categoryOf(stream)) != nil }
 	switch {
@@ -147,15 +146,15 @@ func (l *Log) loseAnswer(ctx context.Context, stream string, expected eventstore
 	return nil
 }
 
-// appendLate appends after a while, also when the caller has given up meanwhile; but not for a dead instance, half of whose requests
-// never left it.
+// appendLate appends after a while, even if the caller has given up meanwhile; but not for a dead instance, half of whose requests were never
+// sent.
 func (l *Log) appendLate(ctx context.Context, stream string, expected eventstore.Revision, events []eventstore.ProposedEvent) (eventstore.AppendResult, error) {
 	type outcome struct {
 		made eventstore.AppendResult
 		err  error
 	}
 	late, cancel := context.WithTimeout(context.WithoutCancel(ctx), 3*time.Second)
-	done := make(chan outcome, 1) // nobody may be there to receive it
+	done := make(chan outcome, 1) // the receiver may be gone
 	delay := l.injector.randomDuration(3 * time.Second)
 	go func() {
 		defer cancel()
@@ -176,7 +175,7 @@ func (l *Log) appendLate(ctx context.Context, stream string, expected eventstore
 	}
 }
 
-// noteAdded and wasAdded remember the appends that were added and reported as unknown.
+// noteAdded and wasAdded remember the appends that were added but reported as unknown.
 func (l *Log) noteAdded(events []eventstore.ProposedEvent) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -191,7 +190,7 @@ func (l *Log) wasAdded(events []eventstore.ProposedEvent) bool {
 	return len(events) > 0 && l.sent[events[0].ID]
 }
 
-// errCut ends a read that is cut short.
+// errCut is the error of a read that is cut short.
 var errCut = fmt.Errorf("the read was cut short: %w", eventstore.ErrUnavailable)
 
 // ReadStream implements eventstore.Store.
@@ -217,7 +216,7 @@ func (l *Log) ReadStream(ctx context.Context, stream string, from eventstore.Rev
 	}
 }
 
-// renaming returns what a read does to each event: it gives those of a type that the instance lacks a name that it does not know.
+// renaming returns a function that reads apply to each event: it renames events of a type that the instance lacks to an unknown type.
 func (l *Log) renaming() func(*eventstore.RecordedEvent) {
 	a := l.injector.findType(l.part)
 	return func(e *eventstore.RecordedEvent) {
@@ -264,7 +263,7 @@ func (l *Log) ReadAll(ctx context.Context, after eventstore.Checkpoint, filter e
 	}
 }
 
-// Subscribe implements eventstore.Store. It survives outages: faults make it wait, and but one never end it.
+// Subscribe implements eventstore.Store. It survives outages: all faults but one make it wait, without ending it.
 func (l *Log) Subscribe(ctx context.Context, after eventstore.Checkpoint, filter eventstore.Filter) iter.Seq2[eventstore.Signal, error] {
 	return func(yield func(eventstore.Signal, error) bool) {
 		ctx, cancel := context.WithCancel(ctx)
@@ -296,7 +295,7 @@ func (l *Log) Subscribe(ctx context.Context, after eventstore.Checkpoint, filter
 	}
 }
 
-// delaySignal waits before a signal is yielded for as long as faults ask for.
+// delaySignal waits, as long as faults want it to, before a signal is yielded.
 func (l *Log) delaySignal(ctx context.Context) error {
 	if l.injector.strikes(SubscriptionBehind, l.part) {
 		if err := l.injector.sleep(ctx, l.injector.randomDuration(500*time.Millisecond)); err != nil {

@@ -50,7 +50,7 @@ func newEvent() eventstore.ProposedEvent {
 // patience is how long each call of observe may take.
 const patience = 10 * time.Second
 
-// observe makes each call once and returns what is not as it should be, in words.
+// observe makes each call once and describes what is wrong.
 func (l struckLog) observe(t *testing.T) (seen []string) {
 	t.Helper()
 	for _, call := range []struct {
@@ -76,7 +76,7 @@ func (l struckLog) observe(t *testing.T) (seen []string) {
 	return seen
 }
 
-// observeAppend appends an event and, where the outcome is unknown, sends it once more.
+// observeAppend appends an event and, if the outcome is unknown, sends it once more.
 func (l struckLog) observeAppend(ctx context.Context) (what string) {
 	stream, event := "b-"+uuid.NewString(), []eventstore.ProposedEvent{newEvent()}
 	_, err := l.Append(ctx, stream, eventstore.Any, event)
@@ -88,7 +88,7 @@ func (l struckLog) observeAppend(ctx context.Context) (what string) {
 	return what
 }
 
-// describeAdded says how many events a stream holds, unless it is the one that an append without an error added.
+// describeAdded describes how many events a stream holds, unless it is the one event of an append without an error.
 func (l struckLog) describeAdded(stream string, err error) string {
 	n := 0
 	for range l.inner.ReadStream(context.Background(), stream, 0, eventstore.Forward) {
@@ -149,7 +149,7 @@ func describeSignals(signals iter.Seq2[eventstore.Signal, error]) string {
 	return " ends without an error"
 }
 
-// describe is an error in a word.
+// describe returns an error in a word.
 func describe(err error) string {
 	_, isStall := errors.AsType[*eventstore.StallError](err)
 	_, isCorrupt := errors.AsType[*eventstore.CorruptError](err)
@@ -170,7 +170,7 @@ func describe(err error) string {
 	return " " + err.Error()
 }
 
-// logFaults is what a view of a log does while a fault strikes all that it may, for 3 s: what is not said is as without it.
+// logFaults lists what differs in a view of a log while a fault strikes everything that it may, for 3 s.
 var logFaults = map[faults.Kind][]string{
 	faults.AppendRefused:      {"append: unavailable lost"},
 	faults.AppendUnknownMade:  {"append: unknown made, again unknown made"},
@@ -184,7 +184,7 @@ var logFaults = map[faults.Kind][]string{
 	faults.CaughtUpRepeated:   nil, // see TestCaughtUpIsRepeatedOnce
 	faults.SubscriptionEnds:   {"subscription: corrupt"},
 	faults.TypeUnknown:        {"read: other type", "read of all: other type", "subscription: other type"},
-	faults.LogSilent:          {"append: late"}, // and all that comes sooner than it is over
+	faults.LogSilent:          {"append: late"}, // and whatever comes before it is over
 	faults.LogUnavailable:     {"append: unavailable lost", "read: unavailable", "read of all: unavailable", "subscription: late"},
 	faults.DiesBeforeAppend:   {"append: unknown lost, again unknown lost never", "read: ends never", "read of all: ends never", "subscription: ends never"},
 	faults.DiesAfterAppend:    {"append: unknown made, again unknown made never", "read: ends never", "read of all: ends never", "subscription: ends never"},
