@@ -198,7 +198,7 @@ func (p *parser) parseTexts(r *Row) (Fault, bool) {
 	return 0, true
 }
 
-// noIDBan is the id_ban of some addresses that have none. Others have an empty column.
+// noIDBan is the id_ban in some rows without one. Others have an empty column.
 const noIDBan = "00000000-0000-0000-0000-000000000000"
 
 // parseIDBan sets the id_ban, which stays empty for noIDBan.

@@ -1,6 +1,5 @@
-// Package ban reads the official CSV files of the national address base (Base Adresse Nationale) into rows. Its one
-// constraint: each row is judged by itself, in bounded memory. What makes a street, a commune or a vintage of rows is
-// decided in package vintage.
+// Package ban reads the official CSV files of the national address base (Base Adresse Nationale) into rows. It
+// judges each row alone, in bounded memory; package vintage makes streets, communes and a vintage of them.
 //
 //	file ── openText ──► text ── recordReader ──► fields ── parser ──► Row (Read yields it)
 //	        gzip or plain       CSV records           columns by name └──► BadRow ──► Report
@@ -26,12 +25,12 @@ const (
 // Row is one position of the base, as published. A field is empty when the file has no value or no column for it.
 type Row struct {
 	ID      string // interoperability key, such as 48095_0275_00003_bis
-	IDBan   string // the address's UUID where the file has one
+	IDBan   string // the address's UUID if the file has one
 	Kind    Kind
 	Numero  uint32 // 0 to 9999; 0 for a locality
 	Rep     string // repetition index: bis, ter, a…
 	Voie    string // name of the street, or of the locality
-	LieuDit string // nom_ld: the place the number stands in
+	LieuDit string // nom_ld: the lieu-dit in which the number lies
 	Alias   string // another name of the street
 
 	NomAFNOR          string

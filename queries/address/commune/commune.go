@@ -1,5 +1,5 @@
 // Package commune is the table of the French communes: current, delegated and associated ones, the arrondissements of
-// Paris, Lyon and Marseille, departments and regions. Its one constraint: the table is part of the program, immutable
+// Paris, Lyon and Marseille, departments and regions. The table is part of the program, immutable
 // and small in memory, so every lookup works without a file or a server.
 //
 //	communes.tsv.gz ── decode (once, in Load) ──► Table ── ByCode, ByPostcode, Children, Around ──► Commune
@@ -43,7 +43,7 @@ type Bounds struct{ West, South, East, North float64 }
 // Located reports whether centre and bounds are known.
 func (c *Commune) Located() bool { return c.Lon != 0 || c.Lat != 0 }
 
-// Postcodes returns the commune's postcodes in order, none when the source has none.
+// Postcodes returns the commune's postcodes in order, empty if the source has none.
 func (c *Commune) Postcodes() []string {
 	codes := make([]string, 0, len(c.postcodes)/postcodeLength)
 	for i := 0; i < len(c.postcodes); i += postcodeLength {

@@ -13,8 +13,8 @@ import (
 // nameIndex finds communes by name. Names are compared as their normalized terms: folded, abbreviations expanded, stop
 // words left out. The name of a former commune finds the commune it is part of.
 //
-// A commune is identified by its rank: its place in the order of equally good answers, by population and then by code.
-// So a bit set of ranks, read from its beginning, is a sorted list of answers.
+// A commune is identified by its rank: its position in the order of equally good answers, by population and then by code.
+// A bit set of ranks, read from its beginning, is therefore a sorted list of answers.
 type nameIndex struct {
 	ranked       []*Commune
 	rankOf       []uint32            // by index in the table; unranked for a commune that is never an answer
@@ -46,7 +46,7 @@ const unranked = ^uint32(0)
 // maxName is the length of the longest name that is compared letter by letter, as in text.Distance.
 const maxName = 48
 
-// lengthEntry is a name by its position in the text; its length follows from its place in byLength.
+// lengthEntry is a name by its position in the text; its length follows from its position in byLength.
 type lengthEntry struct{ at, rank uint32 }
 
 // soundEntry is the phonetic key of a name of one word.
@@ -246,8 +246,8 @@ func (t *Table) DivisionWords(department string) [2][]string {
 // EndsDivision reports whether the name of a department or region ends with a folded word.
 func (t *Table) EndsDivision(word string) bool { return t.names().divisionEnds[word] }
 
-// DivisionsAtEnd returns the departments in the department or region whose name the last words are, and how many words it has.
-// The words are folded. Of several names it takes the longest.
+// DivisionsAtEnd returns the departments in the department or region that the last words name, and the number of these words.
+// The words are folded. The longest name wins.
 func (t *Table) DivisionsAtEnd(words []string) (departments []string, length int) {
 	n := t.names()
 	for length = min(len(words), mostDivisionWords); length > 0; length-- {
@@ -258,7 +258,7 @@ func (t *Table) DivisionsAtEnd(words []string) (departments []string, length int
 	return nil, 0
 }
 
-// mostDivisionWords is how many words the name of a department or region has at most: Provence-Alpes-Côte d'Azur.
+// mostDivisionWords is the most words that the name of a department or region has: Provence-Alpes-Côte d'Azur.
 const mostDivisionWords = 6
 
 // phoneticKey is the phonetic key of a name of one word, "" for others.

@@ -57,7 +57,7 @@ func (t *Table) Search(q Query) []Match {
 	return n.collectMatches(intersectAll(n.fuzzyTiers(line), admitted), fuzzyScores[:], q.Limit)
 }
 
-// withinDivision is a query whose last words name a department or region, or are the code of a department, as one for the words
+// withinDivision turns a query whose last words name a department or region, or are the code of a department, into one for the words
 // before them there: Mende Lozère, Lyon (69).
 func (t *Table) withinDivision(q Query) (within Query, ok bool) {
 	words := strings.Fields(text.Fold(q.Text))

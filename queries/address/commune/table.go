@@ -61,7 +61,7 @@ func (t *Table) buildIndexes() {
 // Len is the number of entries.
 func (t *Table) Len() int { return len(t.communes) }
 
-// ByCode returns the commune with an INSEE code. Of a current and a delegated commune with the same code it is the
+// ByCode returns the commune with an INSEE code. If a current and a delegated commune share the code, it is the
 // current one.
 func (t *Table) ByCode(code string) (*Commune, bool) {
 	i, ok := t.indexOf(code)

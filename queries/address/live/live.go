@@ -1,5 +1,5 @@
-// Package live holds the vintage that the service answers from. Swap replaces it at any time without stopping queries.
-// Its one constraint: a vintage is unmapped when its last reader is done, never before, because a read of an unmapped
+// Package live holds the vintage from which the service answers. Swap replaces it at any time without stopping queries.
+// A vintage is unmapped when its last reader is done, never before, because a read of an unmapped
 // file ends the process.
 //
 //	releases.Watcher ── Swap, Withdraw ──► Vintage ── Acquire ──► Engine (one reader more)
@@ -21,7 +21,7 @@ import (
 	"lieudit/queries/mappedfile"
 )
 
-// Vintage holds the served vintage, or none. It is safe for concurrent use.
+// Vintage holds the served vintage, if any. It is safe for concurrent use.
 type Vintage struct {
 	// NewSource returns the source of candidates for a vintage. When it is nil, candidates come from the vintage's own
 	// index. It is set before the first Swap.
@@ -66,14 +66,14 @@ type Engine struct {
 	reading *mappedfile.Reading[Engine] // nil within Query, which ends the use itself
 }
 
-// Query runs a query on the served vintage. It fails with ErrNone when there is none, and with a *WithdrawnError when
+// Query runs a query on the served vintage. It fails with ErrNone if there is none, and with a *WithdrawnError if
 // there is one that is not served. A vintage that proves to be damaged during the query is withdrawn, and the query
 // fails with a *WithdrawnError.
 func Query[T any](live *Vintage, query func(*Engine) (T, error)) (T, error) {
 	return mappedfile.Query(&live.holder, func(e Engine) (T, error) { return query(&e) })
 }
 
-// Acquire returns an engine on the served vintage; false says that there is none. The caller may read its metadata;
+// Acquire returns an engine on the served vintage, or false if no vintage is served. The caller may read its metadata;
 // queries go through Query.
 func (a *Vintage) Acquire() (*Engine, bool) {
 	r, ok := a.holder.Acquire()
@@ -91,7 +91,7 @@ func (e *Engine) Release() { e.reading.Release() }
 // Withdraw stops serving. Queries fail with a *WithdrawnError for that reason until the next Swap.
 func (a *Vintage) Withdraw(reason error) { a.holder.Withdraw(reason) }
 
-// Swap serves v from now on and owns it: it is closed after a later Swap or Withdraw. Nil serves none.
+// Swap serves v from now on and owns it: it is closed after a later Swap or Withdraw. With nil no vintage is served.
 func (a *Vintage) Swap(v *vintage.Vintage) {
 	if v == nil {
 		a.holder.Withdraw(nil)

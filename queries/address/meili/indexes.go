@@ -1,5 +1,5 @@
 // Package meili finds the streets, localities and communes of a vintage on a Meilisearch server, as a source of
-// candidates (address.Source) in place of the vintage's own index. Its one constraint: an index holds exactly one
+// candidates (address.Source) instead of the vintage's own index. An index holds exactly one
 // vintage and exists only when it is complete. House numbers stay in the vintage's file.
 //
 //	vintage.Vintage ── Indexes.Fill ──► document… ──► draft index ── rename ──► index, named after the vintage's digest
@@ -47,7 +47,7 @@ type Indexes struct {
 	leasedAt map[string]time.Time // when this instance last wrote its lease, by index and by elapsed
 }
 
-// New returns the indexes on a server. The instance needs a name that no other instance has. elapsed tells elapsed time, and
+// New returns the indexes on a server. The name of the instance must be unique. elapsed is a clock of elapsed time, and
 // wall is the wall clock.
 func New(client meilisearch.ServiceManager, instance string, elapsed, wall func() time.Time) *Indexes {
 	return &Indexes{
@@ -133,7 +133,7 @@ const (
 	leaseDuration = 30 * time.Minute // age at which a lease expires
 )
 
-// lease is the document in which an instance says that it uses an index.
+// lease is the document by which an instance declares that it uses an index.
 type lease struct {
 	ID    string `json:"id"` // instance and digest
 	Index string `json:"index"`
@@ -158,7 +158,7 @@ func (d *Indexes) renewLease(ctx context.Context, index string) error {
 	return nil
 }
 
-// writeLeases writes leases, each in the place of one with its id. It does nothing without any.
+// writeLeases writes leases, each over the one with its id. It does nothing without leases.
 func (d *Indexes) writeLeases(ctx context.Context, leases ...lease) error {
 	if len(leases) == 0 {
 		return nil
@@ -189,7 +189,7 @@ func (d *Indexes) Prune(ctx context.Context) error {
 }
 
 // leasedIndexes is the set of indexes with a valid lease. It deletes the expired leases. A lease that was written far in the future,
-// by a wall clock that has been set back since, counts as written now: else that of an instance that died would last as long.
+// by a wall clock that has been set back since, counts as written now: otherwise the lease of a dead instance would last as long.
 func (d *Indexes) leasedIndexes(ctx context.Context) (map[string]bool, error) {
 	var stored meilisearch.DocumentsResult
 	err := d.client.Index(d.Name).GetDocuments(ctx, &meilisearch.DocumentsQuery{Limit: 1000}, &stored)

@@ -15,8 +15,8 @@ import (
 	"lieudit/schemas/meiliclient"
 )
 
-// leaseServer answers as a Meilisearch does that has the complete index of one vintage, and the leases on it. What the clocks of
-// instances say must not show in recorded exchanges, which are of one clock.
+// leaseServer answers like a Meilisearch that has the complete index of one vintage, and the leases on it. The times on the clocks
+// of instances must not show in recorded exchanges, which have one clock.
 type leaseServer struct {
 	t      *testing.T
 	index  string

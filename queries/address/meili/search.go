@@ -73,7 +73,7 @@ func (l *Index) buildRequest(a address.CandidateQuery) *meilisearch.SearchReques
 		AttributesToRetrieve: []string{"id"}, MatchingStrategy: meilisearch.All}
 }
 
-// keepCodes drops the values that are no codes, so that typed text cannot change the syntax of a filter.
+// keepCodes drops the values that are not codes, so that typed text cannot change the syntax of a filter.
 func keepCodes(values []string) (codes []string) {
 	for _, v := range values {
 		if v != "" && strings.Trim(v, "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ") == "" {

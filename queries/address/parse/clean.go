@@ -10,8 +10,8 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// clean repairs a typed line before it is split into terms. It decodes another encoding, turns full-width letters
-// into plain ones, parts words that were typed without a space, and drops telephone numbers.
+// clean repairs a typed line before it is split into terms. It undoes a wrong decoding, turns full-width letters
+// into plain ones, separates words that were typed without a space, and drops telephone numbers.
 // Only questions are cleaned. The names of the base are not, so the terms of an index do not depend on it.
 func clean(line string) string {
 	if isPlain(line) {
@@ -37,7 +37,7 @@ func clean(line string) string {
 	return splitCamel(line)
 }
 
-// telephoneDigits is how many digits a line has at least that holds a telephone number.
+// telephoneDigits is the least number of digits of a line that holds a telephone number.
 const telephoneDigits = 10
 
 func countDigits(line string) (n int) {
@@ -74,7 +74,7 @@ func isPlain(line string) bool {
 	return countDigits(line) < telephoneDigits
 }
 
-// splitCamel puts a space where a capital follows a small letter: RueTurgot.
+// splitCamel puts a space between a small letter and a capital: RueTurgot.
 func splitCamel(line string) string {
 	var out strings.Builder
 	before, from := ' ', 0

@@ -6,11 +6,11 @@ import (
 	"lieudit/queries/address/text"
 )
 
-// postalReader finds what serves the post alone: post boxes, CEDEX, the country.
+// postalReader finds the parts that serve only the post: post boxes, CEDEX, the country.
 type postalReader struct{ *Question }
 
-// readPostal finds what belongs to an address on paper and not to the base: CEDEX, post boxes, the country. Their
-// numbers are no postcode, so a postcode that was guessed from one of them is withdrawn.
+// readPostal finds the parts that belong to an address on paper but not to the base: CEDEX, post boxes, the country. Their
+// numbers are not postcodes, so a postcode that was guessed from one of them is withdrawn.
 func (r postalReader) readPostal() {
 	for i := range r.Terms {
 		if to, digits := r.boxWords(i); to > i {
@@ -42,7 +42,7 @@ func (r postalReader) readPostal() {
 	}
 }
 
-// wordsBeforePostcode are the words right before the postcode that only say that it follows: CP, code postal.
+// wordsBeforePostcode are the words right before the postcode that only announce it: CP, code postal.
 func (r postalReader) wordsBeforePostcode() Mask {
 	if r.Postcode.At == 0 {
 		return 0
@@ -56,11 +56,11 @@ func (r postalReader) wordsBeforePostcode() Mask {
 	return 0
 }
 
-// boxDigits is how many digits the number of a post box has at most.
+// boxDigits is the most digits that the number of a post box has.
 const boxDigits = 5
 
-// boxWords are the terms [i, to) that stand before the number of a post box, and how many digits that number has at most: BP, TSA No,
-// case postale, B.P. N. There are none where to is i. CP also means a postcode, so its box has three digits, unless a postcode
+// boxWords are the terms [i, to) that stand before the number of a post box, and the most digits that this number has: BP, TSA No,
+// case postale, B.P. N. There are none if to is i. CP also means a postcode, so its box has three digits, unless a postcode
 // stands elsewhere.
 func (r postalReader) boxWords(i int) (to, digits int) {
 	to, digits = i+1, boxDigits
@@ -98,7 +98,7 @@ func (r postalReader) spelledBox(i int) (to, digits int) {
 	return i, 0
 }
 
-// behindNumberSign is the first term from i on that is not the sign of a number: N, No, numéro.
+// behindNumberSign is the first term from i on that is not the sign of a number (N, No, numéro).
 func (r postalReader) behindNumberSign(i int) int {
 	for r.isTyped(i, "n") || r.isTyped(i, "no") || r.isTyped(i, "num") || r.isTyped(i, "numero") {
 		i++
@@ -111,10 +111,10 @@ func (r postalReader) isTyped(i int, word string) bool {
 	return i < len(r.Terms) && r.Terms[i].Typed == word
 }
 
-// longestBoxWords is how many terms stand before the number of a post box at most: T.S.A. N°.
+// longestBoxWords is the most terms that stand before the number of a post box: T.S.A. N°.
 const longestBoxWords = 5
 
-// isBoxNumber reports whether term i is the number of a post box and no postcode.
+// isBoxNumber reports whether term i is the number of a post box and not a postcode.
 func (r postalReader) isBoxNumber(i int) bool {
 	for from := max(0, i-longestBoxWords); from < i; from++ {
 		if to, _ := r.boxWords(from); to == i && !r.isTyped(from, "cp") {
@@ -124,8 +124,8 @@ func (r postalReader) isBoxNumber(i int) bool {
 	return false
 }
 
-// idBehind is the number that stands right behind term i and has at most the given number of digits. It is empty
-// where there is none.
+// idBehind is the number that follows term i and has at most the given number of digits. It is empty
+// if there is none.
 func (r postalReader) idBehind(i, digits int) Mask {
 	if j := i + 1; j < len(r.Terms) && r.Terms[j].Digits && len(r.Terms[j].Typed) <= digits && !r.Postcode.At.Has(j) {
 		return Bit(j)
@@ -133,8 +133,8 @@ func (r postalReader) idBehind(i, digits int) Mask {
 	return 0
 }
 
-// isPartWord reports whether a word names a part of a building. The numbers and letters behind such a word belong to
-// it, and are no house number.
+// isPartWord reports whether a word names a part of a building. The numbers and letters after such a word belong to
+// it, and are not house numbers.
 func isPartWord(word string) bool {
 	switch word {
 	case "bat", "batiment", "batiments", "batim", "bt", "apt", "appt", "app", "appart", "appartement", "appartements", "porte", "pte",
@@ -175,7 +175,7 @@ func IsPhraseWord(word string) bool {
 type complementReader struct{ *Question }
 
 // readComplements finds the words that name a part of a building, with the numbers and letters they own. It also
-// finds the phrases that may name a building. Behind a link such a word belongs to a street: rue du Pavillon.
+// finds the phrases that may name a building. After a link such a word belongs to a street: rue du Pavillon.
 func (r complementReader) readComplements() {
 	for i := range r.Terms {
 		t := r.Terms[i]
@@ -211,8 +211,8 @@ func (r complementReader) readComplements() {
 	}
 }
 
-// mayNameStreet reports whether a part of a building with a single letter behind it may be the beginning of a street while the
-// letter is unfinished: 12 villa g, résidence l. Behind the name of a street it names a part: 12 rue du Four villa g.
+// mayNameStreet reports whether a part of a building followed by a single letter may be the beginning of a street while the
+// letter is unfinished: 12 villa g, résidence l. After the name of a street it names a part: 12 rue du Four villa g.
 func (r complementReader) mayNameStreet(i int) bool {
 	if i+1 != r.Unfinished || !isLetter(r.Terms[i+1]) {
 		return false
@@ -236,7 +236,7 @@ func (r complementReader) isStreetPhrase() bool {
 	return r.Digits()&^r.Postcode.At&Span(r.Phrases.First(), len(r.Terms)) == 0
 }
 
-// readSides finds the words that say on which side of a part of a building: 3e étage gauche. A part word without a
+// readSides finds the words that name a side of a part of a building: 3e étage gauche. A part word without a
 // number takes the side itself as its name: porte droite.
 func (r complementReader) readSides() {
 	for i := 1; i < len(r.Terms); i++ {
@@ -261,7 +261,7 @@ func isSide(word string) bool {
 	return false
 }
 
-// isIDInParens reports whether letters and digits in one word are all that stands in parentheses: (C2).
+// isIDInParens reports whether parentheses hold only letters and digits in one word: (C2).
 func (r complementReader) isIDInParens(i int) bool {
 	if i+1 >= len(r.Terms) || !r.InParens.Has(i) || r.Terms[i].Before&text.Open == 0 || len(r.Terms[i].Typed) > 2 {
 		return false
@@ -280,8 +280,8 @@ func (r complementReader) isIDBehindNumber(i int) bool {
 	return t.Glued && isLetter(t) && t.Before&text.Join == 0 && id.Glued && id.Digits && id.Before == 0 && len(id.Typed) <= 4
 }
 
-// groundFloor are the terms from i on that name the ground floor: rdc, rez de chaussée. It is empty where they
-// name none.
+// groundFloor are the terms from i on that name the ground floor: rdc, rez de chaussée. It is empty if they
+// do not.
 func (r complementReader) groundFloor(i int) Mask {
 	if r.Terms[i].Typed == "rdc" {
 		return Bit(i)
@@ -300,8 +300,8 @@ func (r complementReader) groundFloor(i int) Mask {
 // before it.
 func isFloor(word string) bool { return word == "etage" || word == "etg" || word == "et" }
 
-// hasFloorNumberBefore reports whether the floor at term i is numbered by the word before it, so that a number behind it is another's.
-// A bare number does so where the one behind stands before the street: Bât. B 3 étage 24 rue.
+// hasFloorNumberBefore reports whether the floor at term i is numbered by the word before it, so that a number after it is another's.
+// A bare number does so if the one after it precedes the street: Bât. B 3 étage 24 rue.
 func (r complementReader) hasFloorNumberBefore(i int) bool {
 	if i == 0 || !r.Terms[i-1].Digits {
 		return false
@@ -321,9 +321,9 @@ func (r complementReader) ordinalBefore(i int) Mask {
 	return 0
 }
 
-// isOrdinal reports whether term i numbers the floor behind it: 1er, 3e, premier. A bare number does so before
-// "étage", unless the floor has its own number behind that word: Rue du 19 Mars 1962 étage 1. Before "et", which
-// also joins numbers, a bare one numbers none.
+// isOrdinal reports whether term i numbers the floor after it: 1er, 3e, premier. A bare number does so before
+// "étage", unless the floor has its own number after that word: Rue du 19 Mars 1962 étage 1. Before "et", which
+// also joins numbers, a bare number does not.
 func (r complementReader) isOrdinal(i int) bool {
 	if r.Terms[i].Tail != "" || !r.Terms[i].Digits {
 		return true
@@ -333,7 +333,7 @@ func (r complementReader) isOrdinal(i int) bool {
 }
 
 // idBehindWord are the terms from i on that number or letter the word before them: B2, 3, A. Several terms belong
-// together only where no space parts them. A letter with an apostrophe (d', l') is an article and no name.
+// together only if no space separates them. A letter with an apostrophe (d', l') is an article, not a name.
 func (r complementReader) idBehindWord(i int) (out Mask) {
 	for i < len(r.Terms) && (r.Terms[i].Typed == "no" || r.Terms[i].Typed == "n") && i+1 < len(r.Terms) && r.Terms[i+1].Digits {
 		i++
@@ -357,7 +357,7 @@ func (r complementReader) isID(i int) bool {
 	return len(t.Typed) == 1 && !t.Elided
 }
 
-// phrase is a phrase word with up to five words behind it. It ends at a number, at a sign that ends a part of the
+// phrase is a phrase word with up to five words after it. It ends at a number, at a sign that ends a part of the
 // address, at a kind of street and at the postcode. The limit keeps a line without signs from being one phrase.
 func (r complementReader) phrase(i int) Mask {
 	out := Bit(i)

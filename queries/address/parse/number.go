@@ -6,27 +6,27 @@ import (
 	"lieudit/queries/address/text"
 )
 
-// maxChoices bounds the numbers of a list that are tried. Each is looked up in each street, and longer lists are
+// maxChoices bounds the numbers of a list that are searched. Each is looked up in each street, and longer lists are
 // rare.
 const maxChoices = 4
 
 // Choice is one number of an address as it was typed.
 type Choice struct {
 	Number uint32
-	Rep    string // the repetition index, as typed; empty: none
+	Rep    string // the repetition index, as typed; empty without one
 	RepAt  Mask
-	At     int  // the term of the number; -1 where it is not a term in digits
-	Letter Mask // a letter that may also shorten or begin a word; it is a repetition index only where the street has it
+	At     int  // the term of the number; -1 if it is not a term in digits
+	Letter Mask // a letter that may also shorten or begin a word; it is a repetition index only if the street has it
 }
 
 // HouseNumber is the house number of a question for one street. It depends on the street, because numbers in the
-// name of the street are no house number.
+// name of the street are not house numbers.
 type HouseNumber struct {
 	At          Mask // its terms, with those of its repetition index and of the rest of a list
 	Choices     [maxChoices]Choice
 	Count       int  // of the choices; they are tried in their order
 	IsList      bool // several numbers were typed
-	IsAmbiguous bool // the number may as well belong to a complement
+	IsAmbiguous bool // the number may just as well belong to a complement
 }
 
 // IsTyped reports whether there is a number.
@@ -43,7 +43,7 @@ type numberGroup struct {
 
 func (group *numberGroup) mask() Mask { return Span(group.from, group.to) }
 
-// AreOneNumber reports whether terms belong to one number, which may be the house number. No terms do.
+// AreOneNumber reports whether terms belong to one number, which may be the house number. It is false for no terms.
 func (q *Question) AreOneNumber(terms Mask) bool {
 	for i := range q.numberGroups {
 		if terms&^q.numberGroups[i].mask() == 0 {
@@ -94,7 +94,7 @@ func (r numberReader) addNumberGroup(group numberGroup) {
 func isListWord(word string) bool { return word == "a" || word == "et" || word == "ou" || word == "au" }
 
 // readNumberGroup reads a number with its repetition index from term i on. A number of more than four digits is seldom a house number
-// (isLongNumber), and that of a road (RD 1006) is none. The tail "e" is allowed, because 5e is also written for 5
+// (isLongNumber), and that of a road (RD 1006) never. The tail "e" is allowed, because 5e is also written for 5
 // E.
 func (r numberReader) readNumberGroup(i int) (group numberGroup, ok bool) {
 	t := r.Terms[i]
@@ -125,14 +125,14 @@ func (r numberReader) readNumberGroup(i int) (group numberGroup, ok bool) {
 	return r.readDate(group), true
 }
 
-// isLongNumber reports whether five digits are a house number: in its field, or before a kind of street where the postcode stands
+// isLongNumber reports whether five digits are a house number: in its field, or before a kind of street if the postcode stands
 // elsewhere.
 func (r numberReader) isLongNumber(i int) bool {
 	isBeforeType := i+1 < len(r.Terms) && r.IsStreetType(i+1)
 	return len(r.Terms[i].Typed) == 5 && (r.isInNumberField(i) || isBeforeType && r.Postcode.Code != 0)
 }
 
-// repEnd is the term behind the repetition index that begins at term i. A letter and a Latin one are one index: 42 a bis.
+// repEnd is the term after the repetition index that begins at term i. A letter and a Latin one are one index: 42 a bis.
 func (q *Question) repEnd(i int) int {
 	if to := i + 1; to < len(q.Terms) && isLetter(q.Terms[i]) && isRepWord(q.Terms[to].Typed) {
 		return to + 1
@@ -221,8 +221,8 @@ func month(word string) uint32 {
 	return 0
 }
 
-// spelledNumber is the number in words that opens the line, and the first term behind it. The number is 0 where
-// the line opens with none. It reads at most five words.
+// spelledNumber is the number in words that opens the line, and the first term after it. The number is 0 if
+// the line does not open with one. It reads at most five words.
 func (r numberReader) spelledNumber() (n uint32, to int) {
 	for to < len(r.Terms) && to < 5 {
 		t := r.Terms[to]
@@ -271,9 +271,9 @@ func numeral(word string) uint32 {
 	return 0
 }
 
-// IsRep reports whether the word behind a number is its repetition index: "bis" and the like, or a single letter. A
-// letter that also shortens words is one only where no space parts it from the number, or a kind of street follows. A letter with digits right
-// behind it names a building: 15C43. One that opens initials may belong to the street: H.L.M. du Patus.
+// IsRep reports whether the word after a number is its repetition index: "bis" and the like, or a single letter. A
+// letter that also shortens words is one only if no space separates it from the number, or a kind of street follows. A letter with digits
+// right after it names a building: 15C43. One that opens initials may belong to the street: H.L.M. du Patus.
 func (q *Question) IsRep(i int) bool {
 	t := q.Terms[i]
 	return isRepWord(t.Typed) || q.isLoneLetter(i) && !q.opensInitials(i) && i != q.Unfinished && (t.Glued || !isShortening(t.Typed) || q.repEnd(i) > i+1 || q.leadsToWholeType(i))
@@ -307,8 +307,8 @@ func beginsRepWord(letters string) bool {
 	return false
 }
 
-// isLoneLetter reports whether a term is a single letter with nothing attached behind it. The letter "a" between two
-// numbers joins them (4 à 6) and is none.
+// isLoneLetter reports whether a term is a single letter with nothing attached after it. The letter "a" between two
+// numbers joins them (4 à 6) and does not count.
 func (q *Question) isLoneLetter(i int) bool {
 	t := q.Terms[i]
 	if !isLetter(t) || t.Before&(text.Break|text.Open) != 0 {
@@ -339,9 +339,9 @@ func isShortening(letter string) bool {
 }
 
 // HouseNumber finds the house number of a street whose words stand at name. The set taken holds all terms that
-// name the street, its commune or another place; no number is read from them.
-// The last free number before the street is chosen, then the first free one behind it. A number that a complement
-// owns is chosen last, and as ambiguous, since the complement word may be part of the address by mistake.
+// name the street, its commune or another place; they are not read as numbers.
+// The last free number before the street is chosen, then the first free one after it. A number that a complement
+// owns is chosen last, and is ambiguous, since the word of the complement may be there by mistake.
 func (q *Question) HouseNumber(name, taken Mask) HouseNumber {
 	first, last := len(q.Terms), -1
 	if name != 0 {
@@ -385,7 +385,7 @@ func (q *Question) NameNumbers() (out Mask) {
 	return out
 }
 
-// isTiedToType reports whether links alone stand between a kind of street and a number, which then belongs to the name of a street:
+// isTiedToType reports whether only links stand between a kind of street and a number, which then belongs to the name of a street:
 // chemin des 4 Roues.
 func (q *Question) isTiedToType(number int) bool {
 	i := number
@@ -405,7 +405,7 @@ func (c numberChooser) isPlainID(group *numberGroup) bool {
 }
 
 // leading reads the number before a street. Several numbers that open the line form a list; a number that was
-// typed twice counts once. A number further in is ambiguous where other words part it from the street.
+// typed twice counts once. A number further in is ambiguous if other words separate it from the street.
 func (c numberChooser) leading(group *numberGroup, first int) HouseNumber {
 	n := c.houseNumberOf(group)
 	if !group.opens {
@@ -442,7 +442,7 @@ func (c numberChooser) isApart(group *numberGroup, first int) bool {
 	return false
 }
 
-// trailing reads a number behind a street. It is ambiguous where other words part it from the street, because they
+// trailing reads a number after a street. It is ambiguous if other words separate it from the street, because they
 // may own it.
 func (c numberChooser) trailing(group *numberGroup, last int) HouseNumber {
 	n := c.houseNumberOf(group)

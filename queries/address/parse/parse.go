@@ -1,6 +1,7 @@
-// Package parse reads what was typed as an address: which words may name a street, which may name a commune, which numbers
-// may be the house number, what belongs to a complement (building, staircase, floor, post box) and to no street. It knows
-// words and signs, not the address base; what only the base can decide stays open, as several readings in their order.
+// Package parse reads typed text as an address: which words may name a street, which may name a commune, which numbers
+// may be the house number, which parts belong to a complement (building, staircase, floor, post box) and not to a street.
+// It knows words and signs, not the address base; questions that only the base can decide stay open, as several readings
+// in their order.
 //
 // How a question passes through it:
 //
@@ -8,7 +9,7 @@
 //	    ──> postcodeReader ──> postalReader ──> complementReader ──> numberReader ──> Question
 //
 // Each reader adds its sets of terms to the question. A Question is not changed
-// afterwards. The search compares streets with it, and asks Question.HouseNumber for each street
+// afterwards. The search compares streets with it, and calls Question.HouseNumber for each street to find
 // which of the numbers is the house's: the one next to the street.
 package parse
 
@@ -29,7 +30,7 @@ type Mask uint32
 // Bit is the set of one term.
 func Bit(i int) Mask { return 1 << i }
 
-// Span is the set of the terms from one on, up to and without another.
+// Span is the set of the terms [from, to).
 func Span(from, to int) Mask { return Mask(uint64(1)<<to - uint64(1)<<from) }
 
 // Has reports whether a term is in the set.
@@ -58,39 +59,39 @@ type Question struct {
 
 	All        Mask // every term
 	Postal     Mask // post boxes and CEDEX with their numbers, the country
-	CodeSign   Mask // of these, words that only say that the postcode follows: CP
+	CodeSign   Mask // of these, words that only announce the postcode: CP
 	HasCedex   bool
 	Complement Mask // words such as "bâtiment", each with the numbers and letters it owns
 	Given      Mask // of these numbers and letters, those that a word gives to a part of a building
 	Phrases    Mask // words that may name a residence, a company or a person
 	InParens   Mask
-	PlaceOnly  Mask // may name a place and no street
-	StreetOnly Mask // may name a street and no commune
-	Corner     Mask // the words that say which street crosses the one that is meant, and what follows them: they name no street
-	Dotted     Mask // a full stop follows, as behind a word that is cut short
+	PlaceOnly  Mask // may name a place but not a street
+	StreetOnly Mask // may name a street but not a commune
+	Corner     Mask // the words for a street that crosses the one that is meant, and what follows them: they do not name the street
+	Dotted     Mask // a full stop follows, as after a word that is cut short
 	Reps       Mask // repetition indexes, which are never words of a street
 
 	Postcode Postcode
 
 	digits, stopWords, streetTypes, distinctive Mask // by the class of the terms
 
-	floors Mask // the numbers of floors, which are no house numbers
+	floors Mask // the numbers of floors, which are not house numbers
 
 	numberGroups []numberGroup
 	fields       []field
 	isForm       bool
 }
 
-// field is a text that was typed by itself, and the terms it holds.
+// field is a text that was typed separately, and its terms.
 type field struct {
 	text     string
 	from, to int
 }
 
-// reader reads the terms of a question and what each may be.
+// reader reads the terms of a question and the possible roles of each.
 type reader struct{ *Question }
 
-// Line reads an address in one line. completing says that its last word may be unfinished.
+// Line reads an address in one line. If completing, its last word may be unfinished.
 func Line(line string, completing bool) *Question {
 	q := &Question{Completing: completing, Unfinished: -1}
 	r := reader{q}
@@ -123,8 +124,8 @@ func (r reader) add(line string) {
 	}
 }
 
-// withoutNumberSign leaves out an n before a number behind the name of a street, where it is the sign of the house number and no road:
-// rue des Fleurs n 24. Behind a kind or a link it is the national road.
+// withoutNumberSign leaves out an n before a number after the name of a street if it is the sign of the house number and not a road:
+// rue des Fleurs n 24. After a kind or a link it is the national road.
 func withoutNumberSign(terms []text.Term) []text.Term {
 	hasType := false
 	for i := 0; i+2 < len(terms); i++ {
@@ -158,7 +159,7 @@ func (r reader) readStops(line []rune, from int) {
 	}
 }
 
-// Rewrite reads the question again with other text in place of the terms [from, to). It answers false where no
+// Rewrite reads the question again with other text instead of the terms [from, to). It returns false if no
 // single field holds all these terms.
 func (q *Question) Rewrite(from, to int, with string) (*Question, bool) {
 	other := &Question{IsRewritten: true, Completing: q.Completing, Unfinished: -1, isForm: q.isForm}
@@ -177,7 +178,7 @@ func (q *Question) Rewrite(from, to int, with string) (*Question, bool) {
 }
 
 // WithoutBegunComplement reads the question again without its last word, if that is unfinished, stands behind others and begins a word
-// that names a part of a building. It answers false otherwise.
+// that names a part of a building. Otherwise it returns false.
 func (q *Question) WithoutBegunComplement() (*Question, bool) {
 	i := q.Unfinished
 	if i < 2 || q.Terms[i].Part || q.IsStopWord(i-1) || !BeginsComplement(q.Terms[i].Typed) {
@@ -187,7 +188,7 @@ func (q *Question) WithoutBegunComplement() (*Question, bool) {
 }
 
 // readFields gives the terms of a form their roles: the street field names a street only, the commune field a
-// place only. A form without a commune keeps the street field open, since people type the commune there.
+// place only. In a form without a commune the street field may hold both, since people type the commune there.
 func (r reader) readFields() {
 	if !r.isForm || r.fields[3].from >= len(r.Terms) {
 		return
@@ -197,7 +198,7 @@ func (r reader) readFields() {
 }
 
 // read finds the sets of terms. The order matters: a postcode is found before the numbers that post boxes and
-// complements own, and house numbers are what these leave.
+// complements own, and house numbers are among the rest.
 func (r reader) read() {
 	if len(r.Terms) > MaxTerms {
 		r.Terms, r.IsCut = r.Terms[:MaxTerms], true
@@ -221,7 +222,7 @@ func (r reader) read() {
 	numberReader(r).readNumbers()
 }
 
-// spellBehindNumbers writes out words that are shortened behind a number and mean something else elsewhere: the
+// spellBehindNumbers expands words that are shortened after a number and mean something else elsewhere: the
 // arrondissement, and the months of streets that are named after a date.
 func (r reader) spellBehindNumbers() {
 	for i := 1; i < len(r.Terms); i++ {
@@ -265,7 +266,7 @@ func (q *Question) HasStreetType(words Mask) bool { return words&q.streetTypes !
 // IsStreetType reports whether a term is a kind of street.
 func (q *Question) IsStreetType(i int) bool { return q.streetTypes.Has(i) }
 
-// readCorner finds the street that only crosses the one before it. What follows it may be a commune.
+// readCorner finds the street that only crosses the one before it. A commune may follow it.
 func (r reader) readCorner() {
 	for i := range r.Terms {
 		if r.isCorner(i) && r.HasStreetType(r.Words()&Span(0, i)) {
@@ -275,7 +276,7 @@ func (r reader) readCorner() {
 	}
 }
 
-// isCorner reports whether a term says that the street behind it crosses the one before: angle rue X, au coin de la rue X.
+// isCorner reports whether a term shows that the street after it crosses the one before: angle rue X, au coin de la rue X.
 func (r reader) isCorner(i int) bool {
 	switch r.Terms[i].Typed {
 	case "angle", "coin", "croisement", "intersection":
@@ -293,7 +294,7 @@ func (q *Question) IsStopWord(i int) bool { return q.stopWords.Has(i) }
 // Digits are the terms that were typed in digits.
 func (q *Question) Digits() Mask { return q.digits }
 
-// classify sorts the terms by what they say of a place.
+// classify sorts the terms by how much they say about a place.
 func (r reader) classify() {
 	for i, t := range r.Terms {
 		switch class := text.ClassOf(t.Text); {
@@ -326,7 +327,7 @@ func (q *Question) Typed(at Mask) string {
 	return strings.Join(words, " ")
 }
 
-// AroundPostcode is the text before the postcode of a line and the text behind it, cleaned as it was read.
+// AroundPostcode is the text before the postcode of a line and the text after it, cleaned.
 func (q *Question) AroundPostcode() (before, after string) {
 	line := []rune(q.fields[0].text)
 	if q.Postcode.At == 0 {
@@ -335,7 +336,7 @@ func (q *Question) AroundPostcode() (before, after string) {
 	return string(line[:q.Terms[q.Postcode.At.First()].Start]), string(line[q.Terms[q.Postcode.At.Last()].End:])
 }
 
-// readParens finds what stands in parentheses. One that is not closed ends with the line.
+// readParens finds the terms in parentheses. A parenthesis that is not closed ends with the line.
 func (r reader) readParens() {
 	isOpen := false
 	for i, t := range r.Terms {
@@ -351,7 +352,7 @@ func (r reader) readParens() {
 	}
 }
 
-// readRoles finds the words of a line that may only name a place: those behind the postcode, where a street stands
+// readRoles finds the words of a line that may only name a place: those after the postcode if a street stands
 // before it. The street needs a kind and something more, because the kind alone may be part of a name of a place.
 func (r reader) readRoles() {
 	if r.PlaceOnly|r.StreetOnly != 0 || r.Postcode.At == 0 {

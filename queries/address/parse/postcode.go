@@ -7,23 +7,23 @@ import (
 	"lieudit/queries/address/text"
 )
 
-// Postcode is the postcode that was typed, or what may be one.
+// Postcode is the typed postcode, or digits that may be one.
 type Postcode struct {
-	Code uint32 // five digits; 0: none were typed
+	Code uint32 // five digits; 0 if none were typed
 	At   Mask   // its terms
 
-	// Short is a number of four digits that may be a postcode with one digit missing. It stands behind words, or opens
-	// a line without a kind of street. 0 means none. ShortAt is its term; it may as well be a number in the name of a
+	// Short is a number of four digits that may be a postcode with one digit missing. It stands after words, or opens
+	// a line without a kind of street. It is 0 if there is none. ShortAt is its term; it may just as well be a number in the name of a
 	// street.
 	Short   uint32
 	ShortAt Mask
 
-	// Corsican is an INSEE code with a letter, as those of Corsica have: 2A004. Its terms are among At where no postcode was
+	// Corsican is an INSEE code with a letter, as those of Corsica have: 2A004. Its terms are among At if no postcode was
 	// typed next to it. It is empty if there is none.
 	Corsican string
 
 	// The digits at the end of an unfinished line may become a postcode in [From, To). PrefixAt is their term. IsOpen says that
-	// they may as well be the house number, since no other number was typed.
+	// they may just as well be the house number, since no other number was typed.
 	From, To uint32
 	PrefixAt Mask
 	IsOpen   bool
@@ -33,7 +33,7 @@ type Postcode struct {
 type postcodeReader struct{ *Question }
 
 // readPostcode reads the last word of five digits as the postcode, or the last words of two and three digits: 48
-// 000. The number of a post box is none. Without a postcode it reads a partial one.
+// 000. The number of a post box is not read. Without a postcode it reads a partial one.
 func (r postcodeReader) readPostcode() {
 	code := r.readCorsican()
 	for i := len(r.Terms) - 1; i >= 0; i-- {
@@ -59,7 +59,7 @@ func (r postcodeReader) readPostcode() {
 	r.readPartialPostcode()
 }
 
-// readCorsican reads an INSEE code of Corsica, and answers its terms. It is three of them, because digits and letters part
+// readCorsican reads an INSEE code of Corsica, and returns its three terms: digits and letters separate
 // each other.
 func (r postcodeReader) readCorsican() Mask {
 	for i := 0; i+2 < len(r.Terms); i++ {
@@ -73,7 +73,7 @@ func (r postcodeReader) readCorsican() Mask {
 	return 0
 }
 
-// isInNumberField reports whether term i was typed where a form asks for the house number.
+// isInNumberField reports whether term i was typed in the house number field of a form.
 func (q *Question) isInNumberField(i int) bool { return q.isForm && i < q.fields[0].to }
 
 // isSplitPostcode reports whether a term is the end of a postcode of two and three digits. Before a kind of street it is a house
@@ -97,7 +97,7 @@ func (r postcodeReader) setPostcode(code string, at Mask) {
 }
 
 // readPartialPostcode reads digits at the end of an unfinished line as the beginning of a postcode, and four
-// digits behind words as a postcode with a digit missing. Only the last number is read: those before it are house
+// digits after words as a postcode with a digit missing. Only the last number is read: those before it are house
 // numbers.
 func (r postcodeReader) readPartialPostcode() {
 	for i := len(r.Terms) - 1; i > 0; i-- {
@@ -119,7 +119,7 @@ func (r postcodeReader) readPartialPostcode() {
 	}
 }
 
-// readLonePrefix reads digits as the beginning of a postcode where nothing else was typed.
+// readLonePrefix reads digits as the beginning of a postcode if nothing else was typed.
 func (r postcodeReader) readLonePrefix() bool {
 	if r.Unfinished != 0 || len(r.Terms) != 1 || !r.Terms[0].Digits || r.Terms[0].Tail != "" || len(r.Terms[0].Typed) > 4 {
 		return false
@@ -128,7 +128,7 @@ func (r postcodeReader) readLonePrefix() bool {
 	return true
 }
 
-// setPrefix takes the digits of a term for the beginning of a postcode, and finds the range of the postcodes they
+// setPrefix reads the digits of a term as the beginning of a postcode, and finds the range of the postcodes they
 // begin.
 func (r postcodeReader) setPrefix(i int) {
 	typed := r.Terms[i].Typed
@@ -169,7 +169,7 @@ func (q *Question) leadsToType(i int) bool {
 	return next < len(q.Terms) && q.IsStreetType(next) && !q.HasStreetType(Span(0, i))
 }
 
-// isYear reports whether digits stand behind a month and may be a year of history: 8 mai 1945.
+// isYear reports whether digits follow a month and may be a historical year: 8 mai 1945.
 func (r postcodeReader) isYear(i int) bool {
 	if n := Number(r.Terms[i].Typed); n < firstYear || n > lastYear {
 		return false

@@ -10,7 +10,7 @@ import (
 	"lieudit/queries/address/vintage"
 )
 
-// bindingMentions are the mentions among some words that bind an address, without those that are part of a longer one.
+// bindingMentions returns the mentions among some words that bind an address, without those that are part of a longer one.
 func (r recognition) bindingMentions(words parse.Mask) (all []communeMention) {
 	for _, m := range r.mentions {
 		if m.at&^words == 0 && r.isBinding(m) {
@@ -23,7 +23,7 @@ func (r recognition) bindingMentions(words parse.Mask) (all []communeMention) {
 }
 
 // namedSim is the least likeness at which words name a commune of the vintage although they also name another, or stand where words of
-// a street may. A name of which some words were left out has it.
+// a street may. It is also the likeness of a name of which some words were left out.
 const namedSim = 90
 
 // isCovered reports whether the vintage has rows of a commune that a mention names, of one that it is part of, or of a part of it.
@@ -93,7 +93,7 @@ func (r recognizer) findMentions(all []place) (mentions []communeMention) {
 	return mentions
 }
 
-// isMentioned reports whether words name a commune of the vintage exactly. Then the table is not asked.
+// isMentioned reports whether words name a commune of the vintage exactly. The table is not needed then.
 func isMentioned(parts []communeMention, at parse.Mask) bool {
 	for i := range parts {
 		if parts[i].at == at && parts[i].sim >= confirmedSim {
@@ -125,7 +125,7 @@ func (r recognizer) isInDepartment(part communeMention, all []place) bool {
 	return false
 }
 
-// namedInTable are the communes of the table whose whole name is terms [from, to). A name neither begins nor ends
+// namedInTable returns the communes of the table whose whole name is terms [from, to). A name neither begins nor ends
 // with a link.
 func (r recognizer) namedInTable(from, to int) []*commune.Commune {
 	first, last := r.q.Terms[from], r.q.Terms[to-1]
@@ -135,7 +135,7 @@ func (r recognizer) namedInTable(from, to int) []*commune.Commune {
 	return r.table.Named(r.q.Terms[from:to])
 }
 
-// isNamed reports whether a commune has the name that a mention says. Former communes and arrondissements count as
+// isNamed reports whether a commune has the name of a mention. Former communes and arrondissements count as
 // the commune they belong to, and the other way round.
 func (r recognition) isNamed(c uint32, m communeMention) bool {
 	code := r.v.Commune(c).String()
@@ -155,7 +155,7 @@ func (r recognition) isNamed(c uint32, m communeMention) bool {
 	return false
 }
 
-// saysName reports whether words spell all terms of a name but links, with at least the given likeness, and nothing
+// saysName reports whether words spell all terms of a name except links, with at least the given likeness, and nothing
 // else. The unfinished word may stand for the rest of the name.
 func (r recognition) saysName(words parse.Mask, name uint32, least int32) bool {
 	terms := r.v.BareTerms(name)
@@ -173,11 +173,11 @@ func (r recognition) saysName(words parse.Mask, name uint32, least int32) bool {
 	return k == len(terms) || k > 0 && r.q.Unfinished >= 0 && words.Has(r.q.Unfinished)
 }
 
-// isBinding reports whether a mention stands where communes stand, so that an address must lie in one it names. The
+// isBinding reports whether a mention stands where a commune is expected, so that an address must lie in one it names. The
 // only word that could name a street belongs to the street: place du Marcé.
 func (r recognition) isBinding(m communeMention) bool {
 	if m.isAway && m.at&^r.q.PlaceOnly == 0 && r.q.Distinctive(r.q.PlaceOnly&^m.at) != 0 {
-		return false // a word of another name, as of a business district: Paris La Défense
+		return false // part of another name, such as that of a business district: Paris La Défense
 	}
 	if m.isLate {
 		before := r.q.Words() & parse.Span(0, m.at.First()) &^ r.q.Complement
@@ -191,14 +191,14 @@ func (r recognition) isBinding(m communeMention) bool {
 	return next < len(r.q.Terms) && (r.q.Terms[next].Digits || r.q.HasStreetType(parse.Bit(next)))
 }
 
-// namesCommune reports whether a word belongs to the name of a commune that stands where communes do.
+// namesCommune reports whether a word belongs to the name of a commune that stands where one is expected.
 func (r recognition) namesCommune(i int) bool {
 	return slices.ContainsFunc(r.mentions, func(m communeMention) bool {
 		return m.at.Has(i) && m.isLate && (m.sim >= literalSim || len(m.known) > 0)
 	})
 }
 
-// unknownPlaceWords are the words that stand where a commune does and do not name that of the candidate.
+// unknownPlaceWords are the words that stand where a commune is expected and do not name that of the candidate.
 func (r recognition) unknownPlaceWords(c *Candidate) (out parse.Mask) {
 	out = c.unread & r.q.PlaceOnly &^ r.q.Phrases
 	for _, m := range r.mentions {
@@ -261,8 +261,8 @@ func appendColumn(all []uint32, of vintage.Column) []uint32 {
 	return all
 }
 
-// cityOf are the communes of a postcode of Paris, Lyon or Marseille, with all arrondissements of the city, or of one that the
-// table alone has. It is nil for any other. People take one arrondissement for another.
+// cityOf returns the communes of a postcode of Paris, Lyon or Marseille, with all arrondissements of the city, or of one that only the
+// table has. It is nil for any other postcode. People confuse arrondissements.
 func (p *typedPostcode) cityOf(postcode uint32) Area {
 	if n := postcode / 1000; n != 75 && n != 69 && n != 13 && p.v.PostcodeCommunes(postcode).Len() > 0 {
 		return nil
@@ -285,7 +285,7 @@ func (p *typedPostcode) cityOf(postcode uint32) Area {
 	return NewArea(all)
 }
 
-// isCedex reports whether the typed postcode is one of post offices alone. CEDEX was typed, or no commune has the
+// isCedex reports whether the typed postcode belongs only to post offices: CEDEX was typed, or no commune has the
 // postcode and its hundreds digit is 9, as in most of theirs. Only its department then locates the address.
 func (p *typedPostcode) isCedex() bool {
 	code := p.q.Postcode.Code

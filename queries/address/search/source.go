@@ -459,7 +459,7 @@ func (k *queryPlanner) findAlike() (all [parse.MaxTerms][]string) {
 }
 
 // spellings are a word as terms are written and, while it is being typed, also unchanged and as the terms that it begins in other
-// letters. An abbreviation also finds its long form if that continues in the same way.
+// letters. An abbreviation with which its long form begins finds that as a prefix.
 func (k *queryPlanner) spellings(i int) []string {
 	t := k.q.Terms[i]
 	if !k.q.Completing {

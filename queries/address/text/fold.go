@@ -1,11 +1,11 @@
 // Package text turns typed text and the names of the address base into the same terms, so that the two can be compared.
-// Its one constraint: it holds pure functions without data of their own, and both sides pass through the same ones, so
+// It holds pure functions without data of their own. Both sides pass through the same ones, so
 // a change here changes the terms of every vintage that is built.
 //
 //	string ── Words ──► Word… (folded: no accents, no case, no signs) ── Terms ──► Term… (abbreviations expanded)
 //	Term.Text ── Deletes, Distance ──► terms within some edits
 //	          ── PhoneticKey ──► terms that sound alike
-//	          ── ClassOf ──► what the term says about a place
+//	          ── ClassOf ──► how much the term says about a place
 package text
 
 import (
@@ -28,7 +28,7 @@ type Word struct {
 	Before Sign   // the signs between the word before and this one
 }
 
-// Sign is a set of the signs between two words that say how the words belong together.
+// Sign is a set of signs between two words that show how the words belong together.
 type Sign uint8
 
 const (
@@ -76,7 +76,7 @@ func Fold(s string) string {
 	return string(out)
 }
 
-// isFolded reports whether a text is words of small letters with single spaces, which Fold leaves as they are.
+// isFolded reports whether a text is words of small letters with single spaces, which Fold leaves unchanged.
 func isFolded(s string) bool {
 	isInWord := s == ""
 	for i := range len(s) {
@@ -178,7 +178,7 @@ func (c *tokenizer) emitWord(word []byte) {
 	c.signs, c.hasSpace = 0, false
 }
 
-// viewString is a text without a copy of its bytes, which must not change any more.
+// viewString returns a text without copying its bytes, which must not change any more.
 func viewString(b []byte) string { return unsafe.String(unsafe.SliceData(b), len(b)) }
 
 func isOrdinalSuffix(tail string) bool {
@@ -224,7 +224,7 @@ func appendLigature(buf []byte, r rune) []byte {
 	return buf
 }
 
-// latinBases are the plain letters of U+00C0 to U+00FF, with 0 for those that have none.
+// latinBases are the plain letters of U+00C0 to U+00FF, 0 if there is none.
 const latinBases = "aaaaaa\x00ceeeeiiii\x00nooooo\x00\x00uuuuy\x00\x00aaaaaa\x00ceeeeiiii\x00nooooo\x00\x00uuuuy\x00y"
 
 // appendBase appends a letter without its diacritics.

@@ -5,7 +5,7 @@ import ()
 // maxTerm is the length of the longest term that Distance compares and Deletes expands.
 const maxTerm = 48
 
-// Distance is the number of letters to insert, delete, replace or swap with their neighbour that turns one term into
+// Distance is the number of letters to insert, delete, replace or swap with their neighbour to turn one term into
 // the other (the restricted Damerau-Levenshtein distance). It returns most+1 for any distance above most.
 func Distance(a, b string, most int) int {
 	if len(a) > maxTerm || len(b) > maxTerm || len(a)-len(b) > most || len(b)-len(a) > most {
@@ -71,7 +71,7 @@ func dropLetters(letters []byte, from, depth int, yield func([]byte)) {
 }
 
 // PhoneticKey is an approximate French pronunciation of a term: terms that sound alike have the same key. Numbers and
-// terms of one or two letters have none.
+// terms of one or two letters have no key.
 func PhoneticKey(term string) string {
 	if len(term) < 3 || term[0] >= '0' && term[0] <= '9' {
 		return ""

@@ -49,7 +49,7 @@ func appendTerms(terms []Term, words []Word, i int) []Term {
 	return terms
 }
 
-// expandWord expands the word at i into one term, two terms or none.
+// expandWord expands the word at i into up to two terms.
 func expandWord(words []Word, i int) (first, second string) {
 	w := words[i].Text
 	if words[i].Number() {
@@ -104,8 +104,8 @@ func trimZeros(digits string) string {
 	return digits
 }
 
-// expandAbbreviation writes an abbreviation out. The list is that of the postal standard for address lines (AFNOR NF Z
-// 10-011) and of abbreviations that people use next to it. Any other word is returned as it is.
+// expandAbbreviation expands an abbreviation. The list is that of the postal standard for address lines (AFNOR NF Z
+// 10-011) and of abbreviations that people use besides. Any other word is returned unchanged.
 func expandAbbreviation(w string) (first, second string) {
 	if len(w) > 10 {
 		return w, ""
@@ -122,7 +122,7 @@ func expandAbbreviation(w string) (first, second string) {
 	return expandPair(w)
 }
 
-// expandStreetType writes the abbreviation of a street type out.
+// expandStreetType expands the abbreviation of a street type.
 func expandStreetType(w string) string {
 	switch w {
 	case "r":
@@ -151,7 +151,7 @@ func expandStreetType(w string) string {
 	return expandRareStreetType(w)
 }
 
-// ShortenedType returns the kind of street that a word shortens if the word is none by itself, so that it cannot be the name: rte, chem.
+// ShortenedType returns the kind of street that a word shortens if the word is not a kind itself and so cannot be the name: rte, chem.
 // It is empty for any other word.
 func ShortenedType(w string) string {
 	switch w {
@@ -162,7 +162,7 @@ func ShortenedType(w string) string {
 	return ""
 }
 
-// expandRareStreetType writes the abbreviation of a rarer street type or kind of place out.
+// expandRareStreetType expands the abbreviation of a rarer street type or kind of place.
 func expandRareStreetType(w string) string {
 	switch w {
 	case "lot", "lots":
@@ -199,7 +199,7 @@ func expandRareStreetType(w string) string {
 	return ""
 }
 
-// expandTitle writes the abbreviation of a title before a name out.
+// expandTitle expands the abbreviation of a title before a name.
 func expandTitle(w string) string {
 	switch w {
 	case "st":
@@ -236,7 +236,7 @@ func expandTitle(w string) string {
 	return expandQualifier(w)
 }
 
-// expandQualifier writes the abbreviation of a word out that tells similar names apart.
+// expandQualifier expands the abbreviation of a word that distinguishes similar names.
 func expandQualifier(w string) string {
 	switch w {
 	case "mme":
@@ -269,7 +269,7 @@ func expandQualifier(w string) string {
 	return ""
 }
 
-// numeralDigits writes a number in digits that street names spell out.
+// numeralDigits writes in digits a number that street names spell out.
 func numeralDigits(w string) string {
 	switch w {
 	case "deux":
@@ -314,7 +314,8 @@ func IsTitle(term string) bool {
 	return false
 }
 
-// IsSettlement reports whether a kind of street is rather one of a place with houses, whose name may be written without it: hameau, lotissement.
+// IsSettlement reports whether a kind of street is really that of a group of houses, whose name may be written without
+// it: hameau, lotissement.
 func IsSettlement(term string) bool {
 	switch term {
 	case "lotissement", "residence", "quartier", "hameau", "village", "domaine", "immeuble", "cite", "parc", "zone", "clos", "villa":
@@ -323,7 +324,7 @@ func IsSettlement(term string) bool {
 	return false
 }
 
-// IsQualifier reports whether a term before a name makes another name of it: rue du Pont, rue du Vieux Pont.
+// IsQualifier reports whether a term before a name makes it another name: rue du Pont, rue du Vieux Pont.
 func IsQualifier(term string) bool {
 	switch term {
 	case "grand", "grande", "grands", "grandes", "petit", "petite", "petits", "petites", "haut", "haute", "hauts", "hautes", "bas", "basse",
@@ -334,7 +335,7 @@ func IsQualifier(term string) bool {
 	return false
 }
 
-// BegunTerms returns the terms of the abbreviations and numerals that the typed letters begin, as far as these terms are written with
+// BegunTerms returns the terms of the abbreviations and numerals that the typed letters begin, if these terms are written with
 // other letters: "ga" begins "gal", which stands for general, and "tro" begins "trois", which is 3. Letters that name a road before
 // its number stand for its kind already.
 func BegunTerms(typed string) (terms []string) {
@@ -372,7 +373,7 @@ func BeginsStopWord(typed string) bool {
 	return false
 }
 
-// expandPair writes an abbreviation of two words out.
+// expandPair expands an abbreviation of two words.
 func expandPair(w string) (first, second string) {
 	switch w {
 	case "nd":

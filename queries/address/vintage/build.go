@@ -18,7 +18,7 @@ import (
 	"lieudit/queries/mappedfile"
 )
 
-// Options is what a build cannot learn from the rows. The zero value is valid.
+// Options are the facts that a build cannot learn from the rows. The zero value is valid.
 type Options struct {
 	Millesime string
 	Synthetic bool

@@ -162,7 +162,7 @@ func (b *builder) addFormerPlace(w *communeState, r *ban.Row) uint32 {
 	return at
 }
 
-// parsePostcode parses a postcode; 0 is none.
+// parsePostcode parses a postcode, 0 if it is not one.
 func parsePostcode(s string) uint32 {
 	n, err := strconv.ParseUint(s, 10, 32)
 	if err != nil || len(s) != 5 {
@@ -205,7 +205,7 @@ func (b *builder) encodeRowKind(r *ban.Row) byte {
 	return kind
 }
 
-// addRep returns the number of a repetition index, counted from 1, and adds it when it is new; 0 is none.
+// addRep returns the number of a repetition index, counted from 1, and adds it when it is new; 0 means no index.
 func (b *builder) addRep(rep string) uint16 {
 	if rep == "" {
 		return 0

@@ -1,5 +1,5 @@
-// Package vintage stores one vintage of the address base as one immutable file that is mapped into memory. Its one
-// constraint: the same rows make the same bytes, in whatever order they come, and wait on disk rather than in memory.
+// Package vintage stores one vintage of the address base as one immutable file that is mapped into memory. The
+// same rows make the same bytes, in whatever order they come, and wait on disk rather than in memory.
 //
 //	ban.Row… ── rowSpill ──► communeRows… ── builder ──► mappedfile.Writer ──► the file                   (Build)
 //	   on disk, by commune    by street, largest first
@@ -98,13 +98,13 @@ func fileFormat() mappedfile.Format {
 	}
 }
 
-// none is the ordinal of what is absent.
+// none is the ordinal of something absent.
 const none = ^uint32(0)
 
 var (
 	// ErrNotVintage says that the file is not a vintage, or has another format.
 	ErrNotVintage = errors.New("not a vintage of this format")
-	// ErrDamaged says that the file is a vintage and not as it was written.
+	// ErrDamaged says that the file is a vintage but has changed since it was written.
 	ErrDamaged = errors.New("the vintage is damaged")
 )
 

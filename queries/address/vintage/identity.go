@@ -43,7 +43,7 @@ func uuidNamespace() uuid.UUID {
 	return uuid.UUID{0x4c, 0xb2, 0xbd, 0xf9, 0x8b, 0xe6, 0x58, 0x25, 0x89, 0xd5, 0x0f, 0x90, 0xcf, 0xcf, 0x69, 0x1e}
 }
 
-// uuidOfID is the UUID (version 5) that is generated from an id. It needs no place in the file.
+// uuidOfID is the UUID (version 5) that is generated from an id. It is not stored in the file.
 func uuidOfID(space uuid.UUID, id string) uuid.UUID { return uuid.NewSHA1(space, []byte(id)) }
 
 // rowID is the regular id of a row: the street's key, the number in five digits, the repetition index.
@@ -344,8 +344,8 @@ func (k *keyFile) readAll(more int) ([]keyedEntity, error) {
 	return all, nil
 }
 
-// writeAliases writes the irregular and the former ids, sorted. An id of two entities leads to the one that has it now,
-// else to the first.
+// writeAliases writes the irregular and the former ids, sorted. An id of two entities leads to the one that now has it,
+// otherwise to the first.
 func (b *builder) writeAliases(rows uint32) {
 	for i := range b.aliases {
 		if a := &b.aliases[i]; a.isStreet {

@@ -15,7 +15,7 @@ import (
 	"lieudit/queries/mappedfile"
 )
 
-// writeIndex writes what needs all rows: the terms and their postings, the lookups, and the orders of rows and streets.
+// writeIndex writes the parts that need all rows: the terms and their postings, the lookups, and the orders of rows and streets.
 func (b *builder) writeIndex(ctx context.Context) error {
 	terms := b.names.sortTerms()
 	b.writeTerms(terms)
@@ -82,7 +82,7 @@ func (b *builder) writePlaceKeys(terms []string) {
 	mappedfile.AppendColumn(b.out, secPlacesByName, order)
 }
 
-// withoutLinks returns the terms that are no stop words, or all when there are no others.
+// withoutLinks returns the terms without stop words, or all terms if they are all stop words.
 func withoutLinks(terms []uint32, of func(uint32) string) []uint32 {
 	var out []uint32
 	for _, t := range terms {
@@ -135,7 +135,7 @@ func distinct(terms []uint32) []uint32 {
 }
 
 // yieldDeletes yields the keys under which a misspelt term is found: two letters deleted of a long term, one of a short
-// one. Numbers have none.
+// one. Numbers have no such keys.
 func yieldDeletes(term string, yield func([]byte)) {
 	switch {
 	case len(term) < 3 || term[0] >= '0' && term[0] <= '9':

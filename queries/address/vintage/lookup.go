@@ -48,7 +48,7 @@ func headOf(term []byte) int {
 }
 
 // headsOf returns for each head the ordinal of the first term that has this head or a later one. The search for a term begins
-// with it, since most of the time of a search in all of them goes into reading terms far apart.
+// with it, since a search in all of them spends most of its time on reading terms far apart.
 func headsOf(terms texts) []uint32 {
 	heads, next := make([]uint32, 1<<16+1), 0
 	for i := range uint32(terms.count()) {
@@ -122,7 +122,7 @@ func (v *Vintage) CountStreetsWith(from, to uint32) int {
 	return max(int(first.At(int(to)))-int(first.At(int(from))), 0)
 }
 
-// PlacesWith returns the places whose name has a term, sorted alike.
+// PlacesWith returns the places whose name has a term, in the same order.
 func (v *Vintage) PlacesWith(term uint32) Column { return v.termPlaces.list(term) }
 
 // PostcodeCommunes returns the communes that have addresses with a postcode.
@@ -187,7 +187,7 @@ func (g Gazetteer) Narrow(from, to uint32) Gazetteer {
 		return key.Len() <= g.depth || key.At(g.depth) < least
 	}
 	lo := g.from + sort.Search(g.to-g.from, func(i int) bool { return !isBefore(g.from+i, from) })
-	// The range is nearly always short: its end is looked for in steps that double.
+	// The range is nearly always short, so the search for its end doubles its steps.
 	step, hi := 1, lo
 	for hi+step <= g.to && isBefore(hi+step-1, to) {
 		hi += step
@@ -365,7 +365,7 @@ func (v *Vintage) FirstNumber(s Street, number uint32) uint32 {
 	return s.From + uint32(n)
 }
 
-// HighestNumber is the highest house number of a street, 0 where it has none.
+// HighestNumber is the highest house number of a street, 0 if it has none.
 func (v *Vintage) HighestNumber(street uint32) uint32 {
 	if all := v.highest(); int(street) < len(all) {
 		return uint32(all[street])
@@ -385,8 +385,8 @@ func (v *Vintage) streetRows(street uint32) (from, to uint32) {
 	return bounded(v.streets.record(street).u32(8), v.streets.record(street+1).u32(8), v.Addresses)
 }
 
-// highestNumbers are those of all streets. A line that is being typed looks at tens of thousands of streets for a number, and each
-// look into the rows is a read from another part of the file.
+// highestNumbers are those of all streets. A line that is being typed searches tens of thousands of streets for a number, and each
+// look at the rows is a read from another part of the file.
 func (v *Vintage) highestNumbers() []uint16 {
 	all := make([]uint16, v.Streets+v.Localities)
 	for street := range all {

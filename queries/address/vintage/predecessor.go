@@ -15,8 +15,8 @@ const (
 	sameNumberMetres = 5
 )
 
-// predecessorIndex finds what each address and street was in the previous vintage, its predecessor. A predecessor has
-// one successor at most. matchCommune fills the maps for one commune at a time.
+// predecessorIndex finds the predecessor of each address and street: the entity that it was in the previous vintage. A predecessor has
+// at most one successor. matchCommune fills the maps for one commune at a time.
 type predecessorIndex struct {
 	v         *Vintage
 	namespace uuid.UUID
@@ -30,7 +30,7 @@ type predecessorIndex struct {
 	isNew   map[string]bool // the new ids of rows without a predecessor
 }
 
-// predecessor is what an address or street was before: its ids, the latest first, its id_ban, whether the program
+// predecessor is an address or street in the previous vintage: its ids, the latest first, its id_ban, whether the program
 // generated it, and the generated ones before it.
 type predecessor struct {
 	uuid        uuid.UUID
@@ -78,7 +78,7 @@ func (l *predecessorIndex) isReused(id string) bool {
 	return ok
 }
 
-// predecessorOf returns what an entity of the previous vintage was.
+// predecessorOf returns the predecessor data of an entity of the previous vintage.
 func (l *predecessorIndex) predecessorOf(e Entity) predecessor {
 	id := l.v.ID(e)
 	f := predecessor{uuid: l.v.uuidInNamespace(l.namespace, e), isGenerated: l.v.IsGenerated(e), formers: l.formers[uint32(e)], ids: append([]string{id}, l.formerIDs[uint32(e)]...)}

@@ -202,7 +202,7 @@ func (v *Vintage) CommunePostcodes(i uint32) Column {
 	return all[from*4 : to*4]
 }
 
-// PlaceKind tells why a name stands for a commune.
+// PlaceKind is why a name stands for a commune.
 type PlaceKind uint32
 
 const (
@@ -242,7 +242,7 @@ func (v *Vintage) CommunePlaces(commune uint32) (from, to uint32) {
 type Street struct {
 	Commune  uint32
 	Name     uint32 // a name
-	AFNOR    uint32 // a name, or none
+	AFNOR    uint32 // a name, or None
 	From, To uint32 // range of its rows, sorted by number and repetition index
 	Facets   uint32 // its first facet
 	Locality bool
@@ -291,13 +291,13 @@ func (v *Vintage) StreetOf(row uint32) uint32 {
 // Facet is a combination of values that many rows of a street share. A row stores the number of its facet, which saves
 // the values themselves.
 type Facet struct {
-	Postcode uint32 // 0 for none
+	Postcode uint32 // 0 if unknown
 	Old      uint32 // the place of the former commune, or None
-	LieuDit  uint32 // a name, or none
-	Delivery uint32 // a name, or none
+	LieuDit  uint32 // a name, or None
+	Delivery uint32 // a name, or None
 }
 
-// None is the ordinal of what is absent.
+// None is the ordinal of something absent.
 const None = none
 
 // Facet returns the facet of an ordinal.
@@ -325,7 +325,7 @@ func (v *Vintage) RowFacet(row uint32, s Street) Facet {
 	return v.Facet(s.Facets + uint32(column16(v.sections[secRowFacets]).value(int(row))))
 }
 
-// RowKind returns what the position of a row is the position of, a name or None, and whether the commune certified the
+// RowKind returns the kind of thing at the position of a row, as a name or None, and whether the commune certified the
 // row.
 func (v *Vintage) RowKind(row uint32) (position uint32, certified bool) {
 	kinds := v.sections[secRowKinds]
@@ -353,7 +353,7 @@ func (v *Vintage) Name(i uint32) []byte {
 	return v.names.text(i)
 }
 
-// BareTerms returns the terms of a name without stop words, or all of them when there are no others.
+// BareTerms returns the terms of a name without stop words, or all of them if they are all stop words.
 func (v *Vintage) BareTerms(name uint32) []uint32 {
 	column := v.NameTerms(name)
 	terms, bare := make([]uint32, column.Len()), 0
