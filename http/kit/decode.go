@@ -1,14 +1,14 @@
-// Package kit is what both HTTP surfaces, the API and the customer area, are made of: decoding of requests, endpoints, answers,
-// exports. It has two constraints. Nothing is guessed, clamped or ignored in a request. Nothing of an answer is sent before all
-// of it is known; only exports are sent while they are read.
+// Package kit is shared by both HTTP surfaces, the API and the customer area: it decodes requests, defines endpoints, and sends
+// answers and exports. Nothing in a request is guessed, clamped or ignored. Nothing of an answer is sent before all of it is known;
+// only exports and long lists are sent while they are read.
 //
 //	*http.Request ─> Decoder[T] ─> T ─> Operation ─> Response ─> WriteJSON, or Export.Stream
 //	                  │                    │
 //	                  └──── error ─────────┴──> WriteError (problem.FromError)
 //
-// A Decoder reads queries (query.go) and bodies (decode.go) into the structs of schemas/body by the rules of their tags. What
-// cannot be read at all, or lacks something required, is refusal.RequestMalformed; broken rules are problem.Violations, all
-// of them at once. A body is scanned once (jsonScanner), straight into its struct.
+// A Decoder reads queries (query.go) and bodies (decode.go) into the structs of schemas/body by the rules of their tags. A request
+// that cannot be read at all, or lacks something required, is refusal.RequestMalformed. Broken rules are problem.Violations, all of
+// them at once. A body is scanned once (jsonScanner), straight into its struct.
 //
 // The scanner is our own. encoding/json stops at the first fault and does not report where it is. go-json-experiment's jsontext is
 // as strict, but limits neither the members of an object nor the depth below 10,000, and hands out tokens where this scanner
@@ -40,23 +40,23 @@ type Decoder[T any] struct {
 	shapeErr error // T's tags are wrong; every decoding returns it
 }
 
-// NewDecoder is the decoder of T. It reads the tags of T once, by reflection, so make it once for each endpoint.
+// NewDecoder returns the decoder of T. It reads the tags of T by reflection, so call it once for each endpoint.
 func NewDecoder[T any]() Decoder[T] {
 	s, err := shape.FromType(reflect.TypeFor[T]())
 	return Decoder[T]{s, err}
 }
 
-// DecodeBody decodes the body of a request. No body at all is read as {}. A body over the limit that its reader sets is
-// refusal.BodyTooLarge; a refusal that its reader fails with is returned as it is. Parameters next to a body are broken rules.
+// DecodeBody decodes the body of a request. An empty body is read as {}. A body over the limit of its reader is refusal.BodyTooLarge;
+// a refusal by the reader is returned unchanged. Parameters in the query break a rule each.
 func (d Decoder[T]) DecodeBody(r *http.Request) (T, error) { return d.DecodeAndInspectBody(r, nil) }
 
-// DecodeAndInspectBody is DecodeBody, and passes the text of the body as it was sent to inspect, once it is whole and before it
-// is decoded. inspect may be nil. It must not keep the text.
+// DecodeAndInspectBody is like DecodeBody, and also passes the text of the body to inspect, after it has been read and before it is
+// decoded. inspect may be nil. It must not keep the text.
 //
 // A large body takes turns at a worker (queries/worker), if the context of the request has a Task. The caller must release the worker.
 //
-// Where body and query are both wrong, one error is returned: a malformed request before broken rules, the body before the
-// query.
+// If body and query are both wrong, one error is returned: a malformed request takes precedence over broken rules, then the body over
+// the query.
 func (d Decoder[T]) DecodeAndInspectBody(r *http.Request, inspect func(text []byte)) (T, error) {
 	text, err := readAll(r.Body, r.ContentLength)
 	if err != nil {
@@ -78,11 +78,11 @@ func (d Decoder[T]) DecodeAndInspectBody(r *http.Request, inspect func(text []by
 // byteWork is about how long it takes to decode a byte.
 const byteWork = 20 * time.Nanosecond
 
-// initialBodyBuffer is the most bytes that are allocated for a body before its first byte has come.
+// initialBodyBuffer is how many bytes are allocated at most for a body before its first byte has arrived.
 const initialBodyBuffer = 64 << 10
 
-// readAll reads a body to its end. The declared length is allocated once the first of it has come: by then the body is within
-// its limit and holds its share of the budget.
+// readAll reads a body to its end. The declared length is allocated once the first bytes have arrived: by then the body is within its
+// limit and holds its share of the budget.
 func readAll(body io.Reader, contentLength int64) ([]byte, error) {
 	text := make([]byte, 0, min(max(contentLength, 0), initialBodyBuffer)+bytes.MinRead)
 	for {
@@ -102,7 +102,7 @@ func readAll(body io.Reader, contentLength int64) ([]byte, error) {
 	}
 }
 
-// rejectQuery returns the broken rules of a query where no parameter is declared: every parameter in it breaks one.
+// rejectQuery returns the broken rules of a query in which no parameter is allowed: each parameter breaks one.
 func rejectQuery(raw string) error {
 	var nothing struct{}
 	return decodeRawQuery(raw, strictQuery, &shape.Shape{Kind: shape.Object}, reflect.ValueOf(&nothing).Elem())
@@ -110,8 +110,8 @@ func rejectQuery(raw string) error {
 
 func isBadRequest(err error) bool { return errors.Is(err, refusal.RequestMalformed) }
 
-// bodyReadProblem is the answer to a body that did not arrive whole, or was not admitted. An error of reading that package
-// problem does not know is a client that broke off, or sent wrong chunks: the request is malformed.
+// bodyReadProblem returns the answer to a body that did not arrive whole, or was not admitted. A read error that package problem does
+// not know means that the client broke off, or sent wrong chunks: the request is malformed.
 func bodyReadProblem(err error) error {
 	if p, known := problem.FromError(err); known {
 		return p
@@ -119,11 +119,11 @@ func bodyReadProblem(err error) error {
 	return refusal.RequestMalformed
 }
 
-// DecodeText decodes the text of a body. An error is refusal.RequestMalformed or problem.Violations; any other means that
-// the tags of T are wrong.
+// DecodeText decodes the text of a body. Its error is refusal.RequestMalformed or problem.Violations; any other error means that the
+// tags of T are wrong.
 func (d Decoder[T]) DecodeText(text []byte) (T, error) { return d.decodeText(text, nil) }
 
-// decodeText is DecodeText in turns: giveWay is called with the bytes that were read since the last call. Its error ends the decoding.
+// decodeText is DecodeText in turns: giveWay is called with the number of bytes read since the last call. Its error ends the decoding.
 func (d Decoder[T]) decodeText(text []byte, giveWay func(scanned int) error) (T, error) {
 	var v T
 	if d.shapeErr != nil {
@@ -132,14 +132,13 @@ func (d Decoder[T]) decodeText(text []byte, giveWay func(scanned int) error) (T,
 	return v, decodeBodyText(text, d.shape, reflect.ValueOf(&v).Elem(), giveWay)
 }
 
-// DecodeQuery decodes the query of a request. Items of a list are repeated parameters or separated by commas. An optional
-// parameter without a value counts as left out. One of some words, or with a pattern, breaks that rule instead where it has no
-// default.
+// DecodeQuery decodes the query of a request. Items of a list are repeated parameters or separated by commas. An empty optional
+// parameter counts as absent. If it must be one of a set of words or match a pattern, and has no default, it breaks that rule instead.
 func (d Decoder[T]) DecodeQuery(r *http.Request) (T, error) {
 	return d.decodeRawQuery(r.URL.RawQuery, strictQuery)
 }
 
-// DecodeRepeatedQuery is DecodeQuery, but a comma is part of an item of a list of texts: such items are repeated parameters alone.
+// DecodeRepeatedQuery is DecodeQuery, but does not split a list of texts at commas: its items are repeated parameters.
 func (d Decoder[T]) DecodeRepeatedQuery(r *http.Request) (T, error) {
 	return d.decodeRawQuery(r.URL.RawQuery, repeatedQuery)
 }
@@ -167,14 +166,15 @@ func (d Decoder[T]) DecodeForm(fields url.Values) (T, error) {
 	return v, decodeParams(fields, len(fields.Encode()) > maxEchoedInput, openForm, d.shape, reflect.ValueOf(&v).Elem())
 }
 
-// byteOrderMark is what some editors write before a text. It is skipped.
+// byteOrderMark is written before a text by some editors. It is skipped.
 var byteOrderMark = []byte("\ufeff")
 
-// maxEchoedInput is how many bytes of an object a violation echoes. Of a larger object it echoes only the member that breaks
-// the rule. So problem.MaxViolations violations of a large body do not each repeat that body in the answer.
+// maxEchoedInput is the size in bytes up to which a violation echoes an object. From a larger object it echoes only the member that
+// breaks the rule, so that problem.MaxViolations violations of a large body do not each repeat that body in the answer.
 const maxEchoedInput = 4 << 10
 
-// decodeBodyText decodes the text of a body into a struct. An error is refusal.RequestMalformed, all broken rules, or that of giveWay.
+// decodeBodyText decodes the text of a body into a struct. Its error is refusal.RequestMalformed, all broken rules, or that of
+// giveWay.
 func decodeBodyText(text []byte, s *shape.Shape, into reflect.Value, giveWay func(scanned int) error) error {
 	text = bytes.TrimPrefix(text, byteOrderMark)
 	if len(bytes.TrimSpace(text)) == 0 {
@@ -198,9 +198,9 @@ func decodeBodyText(text []byte, s *shape.Shape, into reflect.Value, giveWay fun
 	return nil
 }
 
-// bodyDecoder decodes a body in one pass. It continues after a broken rule, to find all of them and to check that the rest is
-// JSON. So a broken rule is not an error: addViolation collects it. Its methods fail only where the text is not JSON, which
-// ends the pass. It serves one body.
+// bodyDecoder decodes a body in one pass. It continues after a broken rule, to find all of them and to check that the rest is JSON. So
+// a broken rule is not an error: addViolation collects it. Its methods fail only if the text is not JSON, which ends the pass. It
+// serves one body.
 type bodyDecoder struct {
 	jsonScanner
 	loc         []any // of the value that is decoded now: "body", then names and indexes
@@ -209,16 +209,16 @@ type bodyDecoder struct {
 	isMalformed bool       // something required is missing at the top
 }
 
-// addViolation notes a broken rule of the value that is decoded now, or of the member or item of it that below names. For
-// noViolation it does nothing. attachInput sets the input of the violation once the object around it has been read.
+// addViolation records a broken rule of the value that is being decoded, or of its member or item that below names. For noViolation it
+// does nothing. attachInput sets the input of the violation once the object around it has been read.
 func (d *bodyDecoder) addViolation(f violation, below ...any) {
 	if f != noViolation && len(d.violations) < problem.MaxViolations {
 		d.violations = append(d.violations, problem.Violation{Type: f.rule, Loc: slices.Concat(d.loc, below), Msg: f.msg})
 	}
 }
 
-// decodeValue decodes the next value. A value of another type than its shape breaks a rule and is skipped. A Nullable is
-// recorded as given by its first field, and holds its value in the second, which stays nil for null.
+// decodeValue decodes the next value. A value whose type is not that of its shape breaks a rule and is skipped. The first field of a
+// Nullable records that it was given; the second holds its value, nil for null.
 func (d *bodyDecoder) decodeValue(s *shape.Shape, into reflect.Value) error {
 	c := d.peekByte()
 	switch {
@@ -269,7 +269,7 @@ func allocatePointee(pointer reflect.Value) reflect.Value {
 	return pointer.Elem()
 }
 
-// decodeString decodes the next string. Where the length is a matter of syntax, a wrong length makes the request malformed.
+// decodeString decodes the next string. If the length is a matter of syntax, a wrong length makes the request malformed.
 func (d *bodyDecoder) decodeString(s *shape.Shape, into reflect.Value) error {
 	text, err := d.scanString()
 	if err != nil {
@@ -291,9 +291,9 @@ func (d *bodyDecoder) decodeTextForm(s *shape.Shape, into reflect.Value) error {
 	return nil
 }
 
-// decodeFreeJSON keeps the text of the next value as it was sent. The value may be of any kind; it must be an object where the
-// shape limits the number of members. A field that is not a json.RawMessage, such as shape.Ignored, keeps nothing: its value is
-// only checked to be JSON.
+// decodeFreeJSON keeps the text of the next value unchanged. The value may be of any kind, but must be an object if the shape limits
+// the number of members. A field that is not a json.RawMessage, such as shape.Ignored, keeps nothing: its value is only checked to be
+// JSON.
 func (d *bodyDecoder) decodeFreeJSON(s *shape.Shape, into reflect.Value) error {
 	if d.peekByte() != '{' && s.MaxMembers > 0 {
 		d.addViolation(notObject)
@@ -324,8 +324,8 @@ func (d *bodyDecoder) decodeAt(segment any, s *shape.Shape, into reflect.Value) 
 	return err
 }
 
-// decodeObject decodes the next object. The rules over several fields are checked only where no field broke a rule of its own.
-// Violations get their input from the innermost object around them, because that object is finished first.
+// decodeObject decodes the next object. Rules over several fields are checked only if no field breaks a rule of its own. Violations
+// get their input from the innermost object around them, because that object is finished first.
 func (d *bodyDecoder) decodeObject(s *shape.Shape, into reflect.Value) error {
 	d.peekByte()
 	start, violationsBefore, firstSibling := d.pos, len(d.violations), len(d.siblings)
@@ -371,8 +371,8 @@ func (d *bodyDecoder) decodeMember(s *shape.Shape, name string, into reflect.Val
 	return d.skipValue()
 }
 
-// fillAbsentMembers sets members that were left out to their defaults. Where a required one is missing, the request is
-// malformed at the top, and breaks a rule further down.
+// fillAbsentMembers sets absent members to their defaults. A missing required member makes the request malformed at the top level, and
+// breaks a rule further down.
 func (d *bodyDecoder) fillAbsentMembers(s *shape.Shape, members rawMembers, into reflect.Value) {
 	for i := range s.Fields {
 		f := &s.Fields[i]
@@ -391,8 +391,8 @@ func (d *bodyDecoder) fillAbsentMembers(s *shape.Shape, members rawMembers, into
 	}
 }
 
-// attachInput sets the input of the violations that have none yet: the object that holds the member, or of a large one the
-// member alone. members are those of object.
+// attachInput sets the input of the violations that have none yet: the object that holds the member or, if the object is large, only
+// the member. members are those of object.
 func (d *bodyDecoder) attachInput(violations []problem.Violation, members rawMembers, object []byte) {
 	for i := range violations {
 		if violations[i].Input != nil {
@@ -405,8 +405,8 @@ func (d *bodyDecoder) attachInput(violations []problem.Violation, members rawMem
 	}
 }
 
-// decodeList decodes the next list. Items past the most that it may have are counted, for the message of the violation, and
-// skipped, so that a long list costs no memory.
+// decodeList decodes the next list. Items beyond the maximum are counted for the message of the violation and skipped, so that a long
+// list costs no memory.
 func (d *bodyDecoder) decodeList(s *shape.Shape, into reflect.Value) error {
 	count, seen := 0, map[string]bool{}
 	into.Set(reflect.MakeSlice(into.Type(), 0, 0))
@@ -429,15 +429,15 @@ func (d *bodyDecoder) decodeList(s *shape.Shape, into reflect.Value) error {
 	return err
 }
 
-// listItem is an item of a list that was read. text is what was sent for it.
+// listItem is an item of a list that was read, with its text as it was sent.
 type listItem struct {
 	index int
 	value reflect.Value
 	text  []byte
 }
 
-// checkUnique notes an item that equals an earlier one, or whose member s.Unique does. seen holds the values of the items
-// before, and gets this one.
+// checkUnique records a violation if the item, or its member s.Unique, equals that of an earlier item. It adds the value to seen,
+// which holds those of the earlier items.
 func (d *bodyDecoder) checkUnique(s *shape.Shape, seen map[string]bool, item listItem) {
 	loc, key := []any{item.index}, item.value
 	if f, ok := s.Item.Field(s.Unique); ok {
@@ -467,7 +467,7 @@ type rawMember struct {
 // rawMembers are the members of an object, in the order sent.
 type rawMembers []rawMember
 
-// find is the text of a member, nil when it was not sent.
+// find returns the text of a member, or nil if it was not sent.
 func (m rawMembers) find(name string) json.RawMessage {
 	for i := range m {
 		if m[i].name == name {
@@ -477,7 +477,8 @@ func (m rawMembers) find(name string) json.RawMessage {
 	return nil
 }
 
-// smallMemberAt is an object of the one member that loc names at a depth; empty where there is none or it is large.
+// smallMemberAt returns an object with only the member that loc names at a depth. It is empty if there is no such member or if the
+// member is large.
 func (m rawMembers) smallMemberAt(loc []any, depth int) map[string]json.RawMessage {
 	found := make(map[string]json.RawMessage)
 	if depth >= len(loc) {

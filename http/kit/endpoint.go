@@ -10,38 +10,39 @@ import (
 	"lieudit/schemas/refusal"
 )
 
-// Call is a request that passed every check that its surface makes before the work. P is the type of who makes it: the API
-// has one for the bearer of a key, the customer area one for the bearer of a token.
+// Call is a request that has passed all checks of its surface. P is the type of the principal: the bearer of a key in the API,
+// the bearer of a token in the customer area.
 type Call[P any] struct {
 	Principal P
 	Vars      map[string]string // the variables of the path, unescaped
 	Answer    *budget.Answer    // of memory for the answer
-	Quota     Reservation       // of requests; nil where the surface counts none
+	Quota     Reservation       // of requests; nil if the surface does not count requests
 }
 
-// Reservation is what a call is counted as: one request, unless its operation reserves as many as its size is worth.
+// Reservation is the number of requests that a call counts as: one, unless its operation reserves more.
 type Reservation interface {
 	// Reserve counts n requests before the work, all of them or none. An operation calls it at most once. Its error is the
 	// refusal to answer with.
 	Reserve(ctx context.Context, n int64) error
-	// Refund ends the reservation: n of the requests that Reserve counted are taken back, though the client may be gone. A stream
-	// calls it when it ends; the surface settles what has no stream.
+	// Refund ends the reservation and takes back n of the requests that Reserve counted, even if the client is gone. A stream
+	// calls it when it ends; the surface settles all other responses.
 	Refund(ctx context.Context, n int64)
-	// Usage is how much of the quota is used. It includes the call once that has been counted, as it has when a LateBody is made.
+	// Usage returns how much of the quota is used. It includes this call once that has been counted, which is the case when a
+	// LateBody is built.
 	Usage() usage.QuotaUsage
 }
 
-// Operation does what a request asks for. It runs after the request was decoded. It has no http.ResponseWriter: the surface
-// sends the Response that it returns, or answers its error.
+// Operation does what a decoded request asks for. It has no http.ResponseWriter: the surface sends the Response that it returns,
+// or answers its error.
 type Operation[P any] func(context.Context, Call[P]) (Response, error)
 
-// Endpoint decodes a request into the operation that it asks for. Decoding reads the body, and does no other work. An error
-// is the answer to a request that cannot be decoded; the surface decides when to send it, for example only after the quota
-// was checked.
+// Endpoint decodes a request into the operation that it asks for. Decoding reads the body, and does no other work. The error is
+// the answer to a request that cannot be decoded; the surface decides when to send it, for example only after it has checked the
+// quota.
 type Endpoint[P any] func(*http.Request) (Operation[P], error)
 
-// NewEndpoint joins how a request is decoded with what is done about it. do gets what decode returned, and is called only
-// where decode did not fail. Violations that do returns without an input get it from the request.
+// NewEndpoint joins decode and do into an endpoint. do is called with the value that decode returned, and only if decode
+// succeeded. Violations that do returns without an input get it from the request.
 func NewEndpoint[P, T any](decode func(*http.Request) (T, error), do func(context.Context, Call[P], T) (Response, error)) Endpoint[P] {
 	return func(r *http.Request) (Operation[P], error) {
 		in, err := decode(r)
@@ -95,10 +96,10 @@ func refuseEmpty[T emptiable](decode func(*http.Request) (T, error)) func(*http.
 	}
 }
 
-// Await waits until the read models show what a command appended, so that the client's next request sees it. at is the
-// position of the last event that the command appended, 0 where it appended none. A command that refuses may have appended
-// too: its refusal is recorded. err is the error of the command; Await returns it unchanged, so that a call of a command can
-// be passed through. wait may give up before the read models show the events, which is not an error: the command is done.
+// Await waits until the read models show what a command appended, so that the client's next request sees it. at is the position
+// of the last event that the command appended, or 0 if it appended none. A command that refuses may have appended an event too,
+// which records the refusal. Await returns err, the error of the command, unchanged, so that a call of a command can be passed
+// through. If wait gives up before the read models show the events, that is not an error: the command is done.
 func Await(ctx context.Context, wait func(context.Context, eventstore.Position), at eventstore.Position, err error) error {
 	if at > 0 {
 		wait(ctx, at)

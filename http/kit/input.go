@@ -24,15 +24,15 @@ import (
 // has an empty input.
 const maxKeptBody = 64 << 10
 
-// keepBody lets inputOf read a body again that was read to its end.
+// keepBody lets inputOf read a body again after it was read to its end.
 func keepBody(r *http.Request, text []byte) {
 	if len(text) <= maxKeptBody {
 		r.Body = io.NopCloser(bytes.NewReader(text))
 	}
 }
 
-// fillInputs sets the input of the violations in an error that have none. inputOf returns the input for a place in the request. Any
-// other error is returned as it is.
+// fillInputs sets the input of the violations in err that have none. inputOf returns the input for a location in the request. Any
+// other error is returned unchanged.
 func fillInputs(err error, inputOf func(loc []any) any) error {
 	p, isProblem := errors.AsType[problem.Problem](err)
 	failure, hasRules := p.Body.(body.RuleFailure)
@@ -76,8 +76,9 @@ func fillRequestInputs(err error, r *http.Request, vars map[string]string) error
 	})
 }
 
-// HoldingObject is the innermost object of a JSON text on the way to a place, which is names and indexes. Of a large object it is the
-// member of that way alone, and of that an empty object where it is large too, or absent, or where the text is none of JSON.
+// HoldingObject returns the innermost object of a JSON text on the path place, a list of names and indexes. If that object is large,
+// it returns an object with only the member on the path. It returns an empty object if the member is large too or absent, or if the
+// text is not JSON.
 func HoldingObject(text json.RawMessage, place []any) any {
 	holder, name := findHolder(text, place)
 	members := objectMembersOf(holder)
@@ -90,7 +91,7 @@ func HoldingObject(text json.RawMessage, place []any) any {
 	return map[string]json.RawMessage{}
 }
 
-// findHolder goes along a place as far as the text has it. name is the member of the holder that the place goes through.
+// findHolder follows the path place as far as the text has it. name is the holder's member on the path.
 func findHolder(text json.RawMessage, place []any) (holder json.RawMessage, name string) {
 	for _, segment := range place {
 		switch segment := segment.(type) {
@@ -114,7 +115,7 @@ func findHolder(text json.RawMessage, place []any) (holder json.RawMessage, name
 	return holder, name
 }
 
-// lastSegment is the end of a place, nil for the text itself.
+// lastSegment returns the last segment of a path, or nil if the path is empty.
 func lastSegment(place []any) any {
 	if len(place) == 0 {
 		return nil
@@ -122,7 +123,7 @@ func lastSegment(place []any) any {
 	return place[len(place)-1]
 }
 
-// objectMembersOf is the members of an object; nil for any other value.
+// objectMembersOf returns the members of an object, or nil for any other value.
 func objectMembersOf(text json.RawMessage) map[string]json.RawMessage {
 	var members map[string]json.RawMessage
 	if json.Unmarshal(text, &members) != nil {
@@ -131,8 +132,8 @@ func objectMembersOf(text json.RawMessage) map[string]json.RawMessage {
 	return members
 }
 
-// echoParams is the input of a violation of parameters: all of them, or of large ones the parameter that loc names alone, if that is
-// small.
+// echoParams returns the input of a violation of parameters: all of them or, if they are large together, only the parameter that loc
+// names, if that is small.
 func echoParams(params url.Values, isLarge bool, loc []any) map[string]any {
 	if !isLarge {
 		return paramsAsObject(params, maps.Keys(params))

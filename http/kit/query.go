@@ -19,9 +19,9 @@ import (
 
 // paramMode is how the parameters of one kind of request are decoded.
 type paramMode struct {
-	part             string // of the request: what loc begins with
-	ignoreUndeclared bool   // parameters that the struct does not declare are skipped; otherwise each breaks a rule
-	keepCommas       bool   // a value is one item of a list, if items may hold commas; otherwise it holds items separated by commas
+	part             string // of the request: the first element of loc
+	ignoreUndeclared bool   // skip parameters that the struct does not declare; otherwise each breaks a rule
+	keepCommas       bool   // a value is one item of a list if items may hold commas; otherwise it is a comma-separated list
 }
 
 var (
@@ -40,9 +40,8 @@ func decodeRawQuery(raw string, mode paramMode, s *shape.Shape, into reflect.Val
 	return decodeParams(params, len(raw) > maxEchoedInput, mode, s, into)
 }
 
-// decodeParams decodes parameters into a struct. An error is refusal.RequestMalformed, or all broken rules. As in a JSON body,
-// the rules over several fields are checked only where no field broke a rule of its own. Of large parameters a violation echoes
-// one alone.
+// decodeParams decodes parameters into a struct. Its error is refusal.RequestMalformed, or all broken rules. As in a JSON body, rules over
+// several fields are checked only if no field breaks a rule of its own. If the parameters are large, a violation echoes only one of them.
 func decodeParams(params url.Values, isLarge bool, mode paramMode, s *shape.Shape, into reflect.Value) error {
 	if !isValidUTF8(params) {
 		return refusal.RequestMalformed
@@ -75,7 +74,7 @@ func isValidUTF8(params url.Values) bool {
 	return true
 }
 
-// paramsAsObject is the parameters of some names as an object: a text each, or a list where one was repeated.
+// paramsAsObject returns the named parameters as an object: each is a string, or a list if it was repeated.
 func paramsAsObject(params url.Values, names iter.Seq[string]) map[string]any {
 	all := make(map[string]any)
 	for name := range names {
@@ -98,7 +97,7 @@ type queryDecoder struct {
 	violations []problem.Violation
 }
 
-// addViolation notes a broken rule of the parameter that loc names, or of an item of it.
+// addViolation records a broken rule of the parameter that loc names, or of an item of it.
 func (q *queryDecoder) addViolation(f violation, loc ...any) {
 	if f == noViolation {
 		return
@@ -108,9 +107,9 @@ func (q *queryDecoder) addViolation(f violation, loc ...any) {
 	})
 }
 
-// decodeField decodes one parameter. Its error is refusal.RequestMalformed. Empty values count as not sent, but not that of a text with
-// a fixed form and no default: who leaves the code of a filter empty does not ask for everything. A parameter that is not a list and has
-// several values breaks the rule of its type.
+// decodeField decodes one parameter. Its error is refusal.RequestMalformed. An empty value counts as absent, unless the parameter is a text
+// with a fixed form and no default: an empty code in a filter does not mean everything. A parameter that is not a list but has several
+// values breaks the rule of its type.
 func (q *queryDecoder) decodeField(f *shape.Field, into reflect.Value) error {
 	sent := q.params[f.Name]
 	values := slices.DeleteFunc(slices.Clone(sent), func(v string) bool { return v == "" })
@@ -143,18 +142,18 @@ func (q *queryDecoder) decodeField(f *shape.Field, into reflect.Value) error {
 	return nil
 }
 
-// hasFixedForm reports whether a text is one of some words or has a pattern.
+// hasFixedForm reports whether a text must be one of a set of words or match a pattern.
 func hasFixedForm(s *shape.Shape) bool {
 	return s.Kind == shape.Text && (len(s.Enum) > 0 || s.Pattern != nil)
 }
 
-// mayHoldComma reports whether an item of a list may hold a comma: a number or one of a few words does not.
+// mayHoldComma reports whether an item of a list may hold a comma: a number or a word of a set does not.
 func mayHoldComma(item *shape.Shape) bool {
 	return item.Kind != shape.Integer && item.Kind != shape.Number && len(item.Enum) == 0
 }
 
-// decodeList splits the values at commas, unless the mode keeps them and items may hold them, and skips items without text. A list of a wrong length has
-// no other violation.
+// decodeList splits the values at commas, unless the mode keeps them and items may hold them, and skips empty items. A list of the wrong
+// length has no other violation.
 func (q *queryDecoder) decodeList(f *shape.Field, values []string, into reflect.Value) {
 	items := values
 	if !q.keepCommas || !mayHoldComma(f.Item) {
@@ -170,7 +169,7 @@ func (q *queryDecoder) decodeList(f *shape.Field, values []string, into reflect.
 	}
 }
 
-// rejectUndeclared notes the parameters that the struct does not declare, in the order of their names.
+// rejectUndeclared records a violation for each parameter that the struct does not declare, in the order of their names.
 func (q *queryDecoder) rejectUndeclared(s *shape.Shape) {
 	var names []string
 	for name := range q.params {
@@ -206,7 +205,8 @@ func parseParam(s *shape.Shape, text string, into reflect.Value) violation {
 	}
 }
 
-// parseViolation is the violation of a parameter that is not a number. typeViolation has other words: in a query all is text.
+// parseViolation returns the violation of a parameter that is not a number. Its message differs from that of typeViolation, because in a
+// query everything is text.
 func parseViolation(k shape.Kind) violation {
 	if k == shape.Integer {
 		return notInteger
@@ -214,7 +214,7 @@ func parseViolation(k shape.Kind) violation {
 	return notNumber
 }
 
-// maxExactInteger is the integer up to which a float64 holds every one.
+// maxExactInteger is the largest integer up to which a float64 represents all integers.
 const maxExactInteger = 1 << 53
 
 // setText sets a field to a text, or returns the rule that the text breaks.
@@ -227,7 +227,7 @@ func setText(s *shape.Shape, text string, into reflect.Value) violation {
 		return noViolation
 	case shape.Instant:
 		t, err := time.Parse(time.RFC3339, text)
-		if err != nil || t.IsZero() { // the zero instant means that none was sent
+		if err != nil || t.IsZero() { // the zero instant means that no instant was sent
 			return invalidDateTime
 		}
 		into.Set(reflect.ValueOf(t))
@@ -243,7 +243,7 @@ func setText(s *shape.Shape, text string, into reflect.Value) violation {
 	return checkEnumAndPattern(s, text)
 }
 
-// setTextForm sets an object to what a text means that stands for it, or returns the rule that the text breaks.
+// setTextForm sets an object from the text that stands for it, or returns the rule that the text breaks.
 func setTextForm(s *shape.Shape, text string, into reflect.Value) violation {
 	var plain string
 	if f := setText(s.Text, text, reflect.ValueOf(&plain).Elem()); f != noViolation {
@@ -264,8 +264,8 @@ func isLengthMalformed(s *shape.Shape, text string) bool {
 	return s.LengthIsSyntax && checkLength(bounds, utf8.RuneCountInString(text)) != noViolation
 }
 
-// setDefault sets a field that was not sent to its default, if it has one. A default is a literal in a tag, so whether it keeps
-// the rules of its field is not checked. A list cannot have one.
+// setDefault sets a field that was not sent to its default, if it has one. A default is a literal in a tag, so it is not checked against
+// the rules of its field. A list cannot have a default.
 func setDefault(f *shape.Field, into reflect.Value) {
 	if f.Default == "" {
 		return
@@ -276,8 +276,8 @@ func setDefault(f *shape.Field, into reflect.Value) {
 	parseParam(f.Shape, f.Default, into)
 }
 
-// setNumber sets a field to a JSON number, or returns the rule that the number breaks. An integer may be written as 1.0 or 1e3.
-// Written like that it goes through a float64, so it may be no larger than maxExactInteger. None may be larger than an int64.
+// setNumber sets a field to a JSON number, or returns the rule that the number breaks. An integer may be written as 1.0 or 1e3. In that
+// form it goes through a float64, so it must not exceed maxExactInteger. No integer may exceed an int64.
 func setNumber(s *shape.Shape, text string, into reflect.Value) violation {
 	n, err := strconv.ParseFloat(text, 64)
 	if s.Kind == shape.Number {

@@ -18,13 +18,13 @@ import (
 	"lieudit/schemas/refusal"
 )
 
-// jsonAppender is a value that writes itself, in the form of MarshalJSON. An answer of thousands of numbers does that faster than
+// jsonAppender is a value that encodes itself, in the form of MarshalJSON. For an answer of thousands of numbers that is faster than
 // encoding/json.
 type jsonAppender interface {
 	AppendJSON(text []byte) ([]byte, error)
 }
 
-// MarshalJSON is JSON as every answer and file has it: HTML characters are not escaped, no newline at the end.
+// MarshalJSON encodes v as in all answers and files: HTML characters are not escaped, and no newline follows.
 func MarshalJSON(v any) ([]byte, error) {
 	if a, ok := v.(jsonAppender); ok {
 		return a.AppendJSON(make([]byte, 0, 4<<10))
@@ -36,7 +36,7 @@ func MarshalJSON(v any) ([]byte, error) {
 	return bytes.TrimSuffix(text.Bytes(), []byte("\n")), err
 }
 
-// WriteJSON answers with v: application/json, a newline at the end, and a Content-Length, so that nothing is sent before
+// WriteJSON answers with v as application/json, with a newline at the end and a Content-Length, so that nothing is sent before
 // everything is known. An error means that nothing was sent.
 func WriteJSON(w http.ResponseWriter, status int, v any) error {
 	text, err := encodeBody(v)
@@ -47,7 +47,7 @@ func WriteJSON(w http.ResponseWriter, status int, v any) error {
 	return nil
 }
 
-// encodeBody is the text of an answer.
+// encodeBody returns the text of an answer.
 func encodeBody(v any) ([]byte, error) {
 	text, err := MarshalJSON(v)
 	if err != nil {
@@ -62,18 +62,18 @@ func writeText(w http.ResponseWriter, status int, text []byte) {
 	h.Set("Content-Type", "application/json")
 	h.Set("Content-Length", strconv.Itoa(len(text)))
 	w.WriteHeader(status)
-	w.Write(text) // that the client went away is not an error of the service
+	w.Write(text) // a client that went away is not an error of the service
 }
 
-// AbortResponse breaks off an answer that has begun and cannot be completed, so that no client takes the part for the
-// whole. A write deadline in the past makes every later write fail, that of the answer's end too, and the server closes the
-// connection. It fails with http.ErrNotSupported where w has no deadlines.
+// AbortResponse breaks off an answer that has begun and cannot be completed, so that no client takes the part for the whole. A write
+// deadline in the past makes every later write fail, including that of the answer's end, and the server closes the connection.
+// AbortResponse fails with http.ErrNotSupported if w does not support deadlines.
 func AbortResponse(w http.ResponseWriter) error {
 	return http.NewResponseController(w).SetWriteDeadline(time.Unix(1, 0))
 }
 
-// logBreakOff logs what broke an answer off. A client that went away is not an incident. Nor is a budget that had no share left: whoever
-// sends enough requests could fill the log with it, and before the answer begins it is not logged either.
+// logBreakOff logs the error that broke an answer off. A client that went away is not an incident. Nor is a budget without a share left:
+// anybody who sends enough requests could fill the log with it, and it is not logged before an answer begins either.
 func logBreakOff(ctx context.Context, log *slog.Logger, what string, err error) {
 	if ctx.Err() != nil || errors.Is(err, budget.ErrOverloaded) {
 		log.Debug(what, "error", err)
@@ -82,9 +82,9 @@ func logBreakOff(ctx context.Context, log *slog.Logger, what string, err error) 
 	log.Error(what, "error", err)
 }
 
-// WriteError answers with what problem.FromError makes of err: a status and a body, for a 405 also the header Allow. An error
-// that is not known is logged once, and the client learns nothing of it but a 500. log must redact tokens. Nothing of the
-// answer may have been sent yet.
+// WriteError answers with the status and body that problem.FromError returns for err, and for a 405 with the header Allow. An unknown
+// error is logged once, and the client learns nothing of it but a 500. log must redact tokens. Nothing of the answer may have been sent
+// yet.
 func WriteError(w http.ResponseWriter, log *slog.Logger, err error) {
 	p, known := problem.FromError(err)
 	if !known {
@@ -103,14 +103,14 @@ func WriteError(w http.ResponseWriter, log *slog.Logger, err error) {
 	}
 }
 
-// brokenRules is the reason of a refusal that names broken rules of a request's form and has no code.
+// brokenRules is the reason of a refusal without a code, which lists the rules that the request breaks.
 const brokenRules refusal.Code = "regles"
 
-// RefusalObserver is a ResponseWriter that is told why a request was refused, by the code of the refusal. It may be wrapped in
-// others that have a method Unwrap.
+// RefusalObserver is a ResponseWriter that gets the reason why a request was refused, the code of the refusal. It may be wrapped in
+// other writers that have an Unwrap method.
 type RefusalObserver interface{ ObserveRefusal(reason string) }
 
-// observeRefusal tells the RefusalObserver among a writer and those in it, where there is one.
+// observeRefusal passes the reason to the first RefusalObserver among a writer and those that it wraps, if there is one.
 func observeRefusal(w http.ResponseWriter, reason string) {
 	for w != nil {
 		if observer, ok := w.(RefusalObserver); ok {
@@ -134,8 +134,8 @@ func logCause(log *slog.Logger, err error) {
 	log.Error("request failed", "error", err)
 }
 
-// RecoverPanics turns a panic of next into one log line and a 500. When the answer has begun the connection is cut
-// instead, so that no client takes half an answer for a whole one. http.ErrAbortHandler passes through.
+// RecoverPanics turns a panic of next into one log line and a 500. If the answer has begun, it cuts the connection instead, so that no
+// client takes half an answer for a whole one. http.ErrAbortHandler passes through.
 func RecoverPanics(log *slog.Logger, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		tracked := &trackedWriter{ResponseWriter: w}
@@ -154,7 +154,7 @@ type trackedWriter struct {
 	hasBegun bool
 }
 
-// WriteHeader notes that the answer has begun. A status below 200 announces an answer and does not begin it.
+// WriteHeader records that the answer has begun. A status below 200 announces an answer and does not begin it.
 func (t *trackedWriter) WriteHeader(status int) {
 	t.hasBegun = t.hasBegun || status >= http.StatusOK
 	t.ResponseWriter.WriteHeader(status)
@@ -165,16 +165,16 @@ func (t *trackedWriter) Write(p []byte) (int, error) {
 	return t.ResponseWriter.Write(p)
 }
 
-// FlushError implements what http.ResponseController looks for. What is flushed has begun.
+// FlushError is the method that http.ResponseController looks for. A flushed answer has begun.
 func (t *trackedWriter) FlushError() error {
 	t.hasBegun = true
 	return http.NewResponseController(t.ResponseWriter).Flush()
 }
 
-// Unwrap implements what http.ResponseController looks for.
+// Unwrap is the method that http.ResponseController looks for.
 func (t *trackedWriter) Unwrap() http.ResponseWriter { return t.ResponseWriter }
 
-// answerPanic logs a panic with its stack. It answers 500, or panics with http.ErrAbortHandler where an answer has begun.
+// answerPanic logs a panic with its stack. It answers 500, or panics with http.ErrAbortHandler if an answer has begun.
 func (t *trackedWriter) answerPanic(log *slog.Logger, cause any) {
 	if err, ok := cause.(error); ok && errors.Is(err, http.ErrAbortHandler) {
 		panic(cause)

@@ -13,17 +13,16 @@ import (
 	"lieudit/schemas/body"
 )
 
-// Response is what an operation answers: a status and a body, or a stream. The zero Status is 200. A Response with a Stream
-// must be written or discarded, and only one of the two.
+// Response is the result of an operation: a status and a body, or a stream. The zero Status is 200. A Response with a Stream must be
+// written or discarded, and only one of the two.
 type Response struct {
 	Status int
-	Body   any // is sent as JSON
-	// LateBody makes the Body when it is sent, which is after the request was counted; nil: Body is known before. It makes a small one.
+	Body   any // sent as JSON
+	// LateBody, if not nil, builds the Body when it is sent, after the request has been counted. The body must be small.
 	LateBody func() any
-	// Stream writes the whole answer; nil: Body is the answer. Its error means that nothing was sent.
+	// Stream, if not nil, writes the whole answer in place of Body. Its error means that nothing was sent.
 	Stream func(context.Context, http.ResponseWriter) error
-	// Discard releases what Stream would have read; nil: there is nothing to release. It is called where the response is
-	// not sent after all.
+	// Discard, if not nil, releases what Stream would have read. It is called if the response is not sent after all.
 	Discard func()
 
 	text []byte // Body, once it is encoded
@@ -39,8 +38,9 @@ func (r *Response) Encode() (err error) {
 	return err
 }
 
-// Fit encodes the body and fits the reservation to its text. It fails with budget.ErrOverloaded if an answer is larger than was reserved
-// and the budget has no room; the answer to a command that has been carried out (isDone) never fails. A stream keeps its reservation.
+// Fit encodes the body and fits the reservation to its text. It fails with budget.ErrOverloaded if the answer is larger than its
+// reservation and the budget has no room, but never for the answer to a command that has been carried out (isDone). A stream keeps its
+// reservation.
 func (r Response) Fit(reservation *budget.Answer, isDone bool) (Response, error) {
 	if err := r.Encode(); err != nil {
 		return Response{}, err
@@ -96,23 +96,21 @@ func (r Response) Write(ctx context.Context, w http.ResponseWriter) error {
 	return nil
 }
 
-// RowWriter writes the rows of a file, one by one. Finish writes the end and all that is buffered; a file without it is not
-// complete. Finish may return the error of an earlier WriteRow.
+// RowWriter writes the rows of a file one by one. Finish writes the end and everything that is buffered; without it the file is
+// incomplete. Finish may return the error of an earlier WriteRow.
 type RowWriter[T any] interface {
 	WriteRow(T) error
 	Finish() error
 }
 
-// Format is a way to write rows as a file. NewWriter begins a file; it cannot fail, so an error of its first bytes comes from a
-// later call.
+// Format is a file format for rows. NewWriter begins a file; it cannot fail, so an error of the first bytes is returned by a later call.
 type Format[T any] struct {
 	MediaType string
 	NewWriter func(io.Writer) RowWriter[T]
 }
 
-// Export is an answer that is written while its rows are read, so that one row, or a page of them, is in memory at a time. It
-// must be streamed or stopped: until then the sequence of rows holds what it reads from, such as a query. It is not safe for
-// concurrent use.
+// Export is an answer that is written while its rows are read, so that only one row, or one page, is in memory at a time. It must be
+// streamed or stopped: until then it holds the source of the rows, such as a query. It is not safe for concurrent use.
 type Export[T any] struct {
 	format  Format[T]
 	current T
@@ -121,8 +119,8 @@ type Export[T any] struct {
 	stop    func()
 }
 
-// NewExport reads the first row, so that rows that cannot be read at all are an error before the answer begins. After an error
-// there is nothing to release.
+// NewExport reads the first row, so that rows which cannot be read at all are an error before the answer begins. After an error there is
+// nothing to release.
 func NewExport[T any](f Format[T], rows iter.Seq2[T, error]) (*Export[T], error) {
 	pull, stop := iter.Pull2(rows)
 	first, err, more := pull()
@@ -136,8 +134,8 @@ func NewExport[T any](f Format[T], rows iter.Seq2[T, error]) (*Export[T], error)
 // Stop releases the rows of an export that is not streamed. A second call does nothing.
 func (e *Export[T]) Stop() { e.stop() }
 
-// Stream sends the file and releases the rows. The status 200 is sent first, so what fails later cannot become an error answer:
-// it is logged and breaks the answer off. ctx is the request's; once it has ended nothing is logged, because the client is gone.
+// Stream sends the file and releases the rows. It sends the status 200 first, so a later error cannot become an error answer: it is
+// logged and breaks the answer off. ctx is the request's; once it has ended nothing is logged, because the client is gone.
 func (e *Export[T]) Stream(ctx context.Context, w http.ResponseWriter, log *slog.Logger) {
 	defer e.stop()
 	w.Header().Set("Content-Type", e.format.MediaType)
@@ -184,7 +182,7 @@ func (j *JSONRows[T]) Finish() error {
 	return err
 }
 
-// nextDelimiter is what goes before the next text: Prefix the first time, then separator.
+// nextDelimiter returns the text to write before the next row: Prefix the first time, then separator.
 func (j *JSONRows[T]) nextDelimiter(separator string) string {
 	if j.hasBegun {
 		return separator
@@ -193,7 +191,7 @@ func (j *JSONRows[T]) nextDelimiter(separator string) string {
 	return j.Prefix
 }
 
-// EncodeLine is a row as one line of JSON, newline included.
+// EncodeLine returns a row as one line of JSON, newline included.
 func EncodeLine[T any](row T) ([]byte, error) {
 	text, err := MarshalJSON(row)
 	return append(text, '\n'), err

@@ -9,20 +9,19 @@ import (
 	"unicode/utf8"
 )
 
-// The limits of a text. maxDepth bounds the recursion of the scanner; no struct of a request is nearly as deep, so only free JSON
-// and values that are skipped can reach it. maxMembers bounds the names of one object, which are kept until its end to find a
-// name that comes twice.
+// The limits of a text. maxDepth bounds the recursion of the scanner. No struct of a request is nearly as deep, so only free JSON
+// and skipped values can reach it. maxMembers bounds the names of one object, which are kept until its end to find duplicates.
 const (
 	maxDepth   = 64
 	maxMembers = 1000 // of one object
 )
 
-// errNotJSON: the text is not JSON, or not as strict as jsonScanner demands.
+// errNotJSON means that the text is not JSON, or breaks one of the stricter rules of jsonScanner.
 var errNotJSON = errors.New("not JSON")
 
-// jsonScanner scans JSON strictly: no member twice in an object, no half of a surrogate pair, no more than maxMembers members,
-// nothing nested deeper than maxDepth. The text must be valid UTF-8; the caller checks that. Each method starts at pos, skips
-// spaces, and leaves pos behind what it scanned. After an error pos means nothing and the scanner is not used again.
+// jsonScanner scans JSON strictly: no duplicate members, no lone surrogates, at most maxMembers members in an object, and no
+// nesting deeper than maxDepth. The text must be valid UTF-8; the caller checks that. Each method starts at pos, skips spaces,
+// and leaves pos after what it scanned. After an error, pos is undefined and the scanner must not be used again.
 type jsonScanner struct {
 	text          []byte
 	pos           int
@@ -30,9 +29,9 @@ type jsonScanner struct {
 	memberNames   []string          // of the objects that are open, the outermost first
 	internedNames map[string]string // names that were scanned, so that each is allocated once
 
-	giveWay   func(scanned int) error // called after every turnBytes or so; nil: the work needs no turns
+	giveWay   func(scanned int) error // called about every turnBytes; nil if the scan does not take turns
 	turnBegan int                     // pos at the last call of giveWay
-	turnErr   error                   // of giveWay: it ended the scan
+	turnErr   error                   // the error of giveWay that ended the scan
 }
 
 // turnBytes is how many bytes are scanned between two calls of giveWay.
@@ -70,8 +69,8 @@ func (s *jsonScanner) consumeByte(c byte) bool {
 	return true
 }
 
-// scanElements calls scanElement for each element of an object or list, from its opening bracket, which is next, to its closing
-// one.
+// scanElements calls scanElement for each element of an object or list. The next token is its opening bracket; scanElements scans
+// up to the closing one.
 func (s *jsonScanner) scanElements(closing byte, scanElement func() error) error {
 	if s.depth++; s.depth > maxDepth {
 		return errNotJSON
@@ -98,8 +97,8 @@ func (s *jsonScanner) scanElements(closing byte, scanElement func() error) error
 	}
 }
 
-// scanMembers calls scanValue for each member of the next object, when the member's value is next. scanValue must scan exactly
-// that value. Members of objects inside push their names on memberNames above those of this object, and remove them.
+// scanMembers calls scanValue for each member of the next object, with pos at the member's value. scanValue must scan exactly
+// that value. Nested objects push their names on memberNames above those of this object, and remove them.
 func (s *jsonScanner) scanMembers(scanValue func(name string) error) error {
 	firstName := len(s.memberNames)
 	var seen map[string]bool
@@ -127,15 +126,14 @@ func (s *jsonScanner) scanMembers(scanValue func(name string) error) error {
 	return err
 }
 
-// maxLinearSearch is up to how many names a linear search is faster than a map.
+// maxLinearSearch is the number of names up to which a linear search is faster than a map.
 const maxLinearSearch = 32
 
 // maxInternedNames bounds internedNames, which a client fills.
 const maxInternedNames = 256
 
-// scanName scans the next string, the name of a member. The members of a list's objects have the same names again and again, so
-// a name is looked up by its bytes first, and allocated only where it is new. Names with escapes are not interned: their bytes
-// are not their text.
+// scanName scans the next string, the name of a member. The objects of a list have the same member names, so a name is looked up
+// by its bytes first, and allocated only if it is new. Names with escapes are not interned: their bytes are not their text.
 func (s *jsonScanner) scanName() (string, error) {
 	if s.peekByte() == '"' {
 		rest := s.text[s.pos+1:]
@@ -195,7 +193,7 @@ func (s *jsonScanner) scanLiteral() error {
 	return errNotJSON
 }
 
-// scanNumber is the text of the next number.
+// scanNumber returns the text of the next number.
 func (s *jsonScanner) scanNumber() (string, error) {
 	s.peekByte()
 	n := numberLength(s.text[s.pos:])
@@ -206,8 +204,8 @@ func (s *jsonScanner) scanNumber() (string, error) {
 	return string(s.text[s.pos-n : s.pos]), nil
 }
 
-// numberLength is how many bytes at the beginning of a text are a JSON number; 0: it begins with none. What follows them is the
-// caller's to check: of 012 the first byte is a number.
+// numberLength returns how many bytes at the beginning of a text are a JSON number, or 0 if it does not begin with a number. The
+// caller must check what follows them: in 012 only the first byte is a number.
 func numberLength(text []byte) int {
 	i := 0
 	skipDigits := func() bool {
@@ -240,7 +238,7 @@ func numberLength(text []byte) int {
 	return i
 }
 
-// scanString is the next string, unescaped.
+// scanString returns the next string, unescaped.
 func (s *jsonScanner) scanString() (string, error) {
 	if !s.consumeByte('"') {
 		return "", errNotJSON
@@ -251,7 +249,8 @@ func (s *jsonScanner) scanString() (string, error) {
 	return s.scanEscapedString()
 }
 
-// scanUnescapedString is the rest of a string without escapes; false: it has some, and nothing was scanned.
+// scanUnescapedString returns the rest of a string without escapes. If the string has escapes, it returns false and scans
+// nothing.
 func (s *jsonScanner) scanUnescapedString() ([]byte, bool) {
 	for i, c := range s.text[s.pos:] {
 		if c == '"' {
@@ -277,7 +276,7 @@ func (s *jsonScanner) skipString() error {
 	return err
 }
 
-// scanEscapedString is the rest of a string with escapes.
+// scanEscapedString returns the rest of a string with escapes.
 func (s *jsonScanner) scanEscapedString() (string, error) {
 	var out []byte
 	for s.pos < len(s.text) {
@@ -301,8 +300,8 @@ func (s *jsonScanner) scanEscapedString() (string, error) {
 	return "", errNotJSON
 }
 
-// scanEscapeSequence is the character of an escape sequence, whose backslash was scanned. A surrogate must be followed by the
-// other half of its pair.
+// scanEscapeSequence returns the character of an escape sequence whose backslash has been scanned. A surrogate must be followed
+// by the other half of its pair.
 func (s *jsonScanner) scanEscapeSequence() (rune, error) {
 	if s.pos >= len(s.text) {
 		return 0, errNotJSON
@@ -331,7 +330,7 @@ func (s *jsonScanner) scanEscapeSequence() (rune, error) {
 	return r, nil
 }
 
-// scanHexDigits is the UTF-16 code unit of the four hexadecimal digits of an escape sequence.
+// scanHexDigits returns the UTF-16 code unit of the four hexadecimal digits of an escape sequence.
 func (s *jsonScanner) scanHexDigits() (rune, error) {
 	if len(s.text)-s.pos < 4 {
 		return 0, errNotJSON

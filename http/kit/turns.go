@@ -7,10 +7,10 @@ import (
 	"lieudit/http/budget"
 )
 
-// TakeTurns makes a list wait for its turn by account before each chunk of it is read. Without turns, the chunks of one account's
-// lists fill the pool of the database's connections, which serves whoever waits in no order, and everybody else's reads wait with
-// them. A turn is held while the database is asked, so lists is not the budget of the API's workers, which a database that does not
-// answer must not hold up.
+// TakeTurns makes a list wait for its account's turn before each chunk is read. Without turns, the chunks of one account's lists
+// would fill the pool of database connections, which serves waiting requests in no order, and the reads of all other accounts would
+// wait with them. A turn is held while the database is queried, so lists is not the budget of the API's workers: a database that
+// does not answer must not hold those up.
 func TakeTurns[T any](lists *budget.Budget, account string, read ListReader[T]) ListReader[T] {
 	return func(ctx context.Context) (items []T, more bool, err error) {
 		release, err := AcquireTurn(ctx, lists, account)
@@ -22,7 +22,7 @@ func TakeTurns[T any](lists *budget.Budget, account string, read ListReader[T]) 
 	}
 }
 
-// AcquireTurn waits for the turn of a list. A wait that outlasts ctx's deadline is an overload.
+// AcquireTurn waits for the turn of a list. It fails with budget.ErrOverloaded if ctx's deadline passes first.
 func AcquireTurn(ctx context.Context, lists *budget.Budget, account string) (release func(), err error) {
 	release, err = lists.Acquire(ctx, account, 1)
 	if errors.Is(err, context.DeadlineExceeded) {

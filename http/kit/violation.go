@@ -32,7 +32,7 @@ var (
 	notBoolean        = violation{"bool_parsing", "Input should be a valid boolean, unable to interpret input"}
 )
 
-// typeViolation is the violation of a value whose JSON type is not that of its shape.
+// typeViolation returns the violation of a value whose JSON type is not that of its shape.
 func typeViolation(k shape.Kind) violation {
 	switch k {
 	case shape.Object:
@@ -54,7 +54,7 @@ func typeViolation(k shape.Kind) violation {
 	}
 }
 
-// valueViolation is the violation of a rule of our own, which Pydantic has no name for. rule is a few words for it.
+// valueViolation returns the violation of a rule of our own, for which Pydantic has no name. rule describes it in a few words.
 func valueViolation(rule string) violation { return violation{"value_error", "Value error, " + rule} }
 
 // checkBounds checks a number against Min and Max. Infinity is a number that was too large for a float64.
@@ -86,7 +86,7 @@ func checkLength(s *shape.Shape, n int) violation {
 	return noViolation
 }
 
-// checkFreeJSON checks free JSON by its text and the number of its members; -1: it is not an object.
+// checkFreeJSON checks free JSON by its text and the number of its members, which is -1 if it is not an object.
 func checkFreeJSON(s *shape.Shape, text []byte, members int) violation {
 	switch {
 	case s.MaxMembers > 0 && members < 0:
@@ -99,7 +99,7 @@ func checkFreeJSON(s *shape.Shape, text []byte, members int) violation {
 	return noViolation
 }
 
-// formatCount is a bound with its unit: "1 item", "3 items".
+// formatCount returns a bound with its unit: "1 item", "3 items".
 func formatCount(n float64, unit string) string {
 	if n != 1 {
 		unit += "s"
@@ -107,7 +107,7 @@ func formatCount(n float64, unit string) string {
 	return formatNumber(n) + " " + unit
 }
 
-// formatNumber writes a bound without a decimal point where it is an integer, as Pydantic does.
+// formatNumber formats a bound as Pydantic does: without a decimal point if it is an integer.
 func formatNumber(n float64) string {
 	if n == math.Trunc(n) {
 		return fmt.Sprintf("%.0f", n)
@@ -126,7 +126,7 @@ func checkEnumAndPattern(s *shape.Shape, text string) violation {
 	return violation{"literal_error", "Input should be " + joinChoices(s.Enum)}
 }
 
-// joinChoices is the choices as Pydantic lists them: 'a', 'b' or 'c'. There is at least one.
+// joinChoices returns the choices as Pydantic lists them: 'a', 'b' or 'c'. There must be at least one.
 func joinChoices(all []string) string {
 	quoted := make([]string, len(all))
 	for i, w := range all {

@@ -16,14 +16,15 @@ import (
 	"lieudit/schemas/refusal"
 )
 
-// bound is a bound of a request, for the router and for the answer.
+// bound is a resolved bound of a request, as the router and the answer need it.
 type bound struct {
 	route.Bound
 	shown body.ResolvedBound
 }
 
-// resolveBounds resolves bounds in their order. The first that means no address, no own site, or a site without a position is
-// refusal.AddressUnresolved, and a text is refusal.AddressUnavailable while no vintage is served. One takes about 0.1 ms, so they are resolved one after the other.
+// resolveBounds resolves bounds in order. It fails with refusal.AddressUnresolved at the first bound that leads to no address, to no site
+// of the account, or to a site without a position, and with refusal.AddressUnavailable at a text while no vintage is served. A bound takes
+// about 0.1 ms, so they are resolved sequentially.
 func (s *Service) resolveBounds(ctx context.Context, account string, all ...body.Bound) ([]bound, error) {
 	resolved := make([]bound, len(all))
 	for i := range all {
@@ -66,7 +67,8 @@ func addressBound(typed string, found *resolve.Found) bound {
 	return b
 }
 
-// StreetOf is the name of the street that an address lies on, "" where it is none. A locality has a name, but no road bears it.
+// StreetOf returns the name of the street that an address lies on, or "" if it lies on none: the name of a locality is not the name of a
+// road.
 func StreetOf(a *body.Address) string {
 	if a.Type == string(address.HouseNumber) || a.Type == string(address.StreetType) {
 		return a.Street
@@ -74,7 +76,7 @@ func StreetOf(a *body.Address) string {
 	return ""
 }
 
-// resolveSite resolves an own site, active or not.
+// resolveSite resolves a site of the account, active or not.
 func (s *Service) resolveSite(ctx context.Context, account string, b *body.Bound) (bound, error) {
 	worker.Release(ctx) // the database may not answer
 	site, err := s.Sites.FindSite(ctx, account, b.Referential, b.ExternalID)
@@ -91,8 +93,8 @@ func (s *Service) resolveSite(ctx context.Context, account string, b *body.Bound
 	return bounds[0], nil
 }
 
-// siteBounds are the bounds of sites that have a position. A site lies on the street of its id_ban, where the base has that; what is
-// not known of streets is left out, because a route needs none. The error is that of worker.Yield.
+// siteBounds returns the bounds of sites that have a position. A site lies on the street of its id_ban if the address base has it. Unknown
+// streets are left out, because a route does not need them. The error is that of worker.Yield.
 func (s *Service) siteBounds(ctx context.Context, typed string, all ...sites.Site) ([]bound, error) {
 	bounds := make([]bound, len(all))
 	for i, site := range all {
@@ -118,7 +120,7 @@ func (s *Service) siteBounds(ctx context.Context, typed string, all ...sites.Sit
 	return bounds, err
 }
 
-// giveWay gives way to other requests after some sites. i is how many were looked at.
+// giveWay yields to other requests after every sitesToYield sites. i is the number of sites processed so far.
 func giveWay(ctx context.Context, i int) error {
 	const (
 		sitesToYield = 64
@@ -134,7 +136,7 @@ func nameOf(s sites.Site) body.SiteName {
 	return body.SiteName{Referential: s.Referential, ExternalID: s.ExternalID, Name: s.Name}
 }
 
-// routeBounds are the bounds as the router takes them.
+// routeBounds returns the bounds as the router takes them.
 func routeBounds(all []bound) []route.Bound {
 	plain := make([]route.Bound, len(all))
 	for i := range all {
@@ -143,7 +145,7 @@ func routeBounds(all []bound) []route.Bound {
 	return plain
 }
 
-// showBounds are the bounds as an answer shows them, each with where it meets the network.
+// showBounds returns the bounds as an answer shows them, each with the point at which it meets the network.
 func showBounds(all []bound, accesses []route.Access) []body.ResolvedBound {
 	shown := make([]body.ResolvedBound, len(all))
 	for i := range all {
@@ -152,7 +154,7 @@ func showBounds(all []bound, accesses []route.Access) []body.ResolvedBound {
 	return shown
 }
 
-// show is the bound as an answer shows it. The zero Access is that of a bound too far from any road.
+// show returns the bound as an answer shows it. A bound too far from any road has the zero Access.
 func (b *bound) show(a route.Access) body.ResolvedBound {
 	shown := b.shown
 	if a == (route.Access{}) {

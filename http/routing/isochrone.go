@@ -12,8 +12,8 @@ import (
 	sites "lieudit/schemas/locations"
 )
 
-// Isochrone finds the areas within reach of an origin, or from which it is reached. A distance is measured along the shortest way,
-// a duration along the fastest.
+// Isochrone finds the areas within reach of an origin, or from which it can be reached. A distance is measured along the shortest
+// way, a duration along the fastest.
 func (s *Service) Isochrone(ctx context.Context, c Caller, in body.ComputeIsochrone) (any, error) {
 	origins, err := s.resolveBounds(ctx, c.Account, in.Origin)
 	if err != nil {
@@ -68,7 +68,7 @@ func isochroneQuery(in body.ComputeIsochrone, center route.Bound) route.Isochron
 	return q
 }
 
-// ascendingCosts are the values as a router takes them: ascending, each once.
+// ascendingCosts returns the values as a router takes them: ascending, without duplicates.
 func ascendingCosts(values []int) []int {
 	return slices.Compact(slices.Sorted(slices.Values(values)))
 }
@@ -84,15 +84,15 @@ func showArea(a route.Area) *body.MultiPolygon {
 	return &shown
 }
 
-// siteCost is an own site and what the journey to it costs, or from it: seconds or metres, as /route/matrix rounds them.
+// siteCost is a site of the account with the cost of the journey to or from it, in seconds or metres, rounded as in /route/matrix.
 type siteCost struct {
 	site sites.Site
 	cost int
 }
 
-// sitesWithin are the active sites around all areas with what they cost, where any are asked for. The cost decides which value a site
-// is within, and not the drawn area, which is some metres wide next to its roads: so no two endpoints contradict each other about
-// a site.
+// sitesWithin returns the active sites around all areas with their costs, or nil if the request does not ask for sites. The cost
+// decides which value a site is within, not the drawn area, which extends some metres on either side of its roads. So no two
+// endpoints contradict each other about a site.
 func (s *Service) sitesWithin(ctx context.Context, account string, in body.ComputeIsochrone, q route.IsochroneQuery, areas []route.Area) ([]siteCost, error) {
 	box, ok := boxAround(areas)
 	if !in.Sites || !ok {
@@ -119,7 +119,7 @@ func (s *Service) sitesWithin(ctx context.Context, account string, in body.Compu
 	return within, nil
 }
 
-// costsOf is what the journey from the centre to each bound costs, or from each to the centre.
+// costsOf returns the cost of the journey from the centre to each bound, or from each bound to the centre.
 func (s *Service) costsOf(ctx context.Context, q route.IsochroneQuery, bounds []route.Bound) ([]float64, error) {
 	matrix := route.MatrixQuery{Profile: q.Profile, Origins: []route.Bound{q.Center}, Destinations: bounds}
 	if q.Arrival {
@@ -143,7 +143,8 @@ func (s *Service) costsOf(ctx context.Context, q route.IsochroneQuery, bounds []
 	return costs, nil
 }
 
-// boxAround is the box around areas and all that can be reached from a road at their border; false: they are empty.
+// boxAround returns the box around areas and everything that can be reached from a road at their border. ok is false if the areas are
+// empty.
 func boxAround(areas []route.Area) (box search.Box, ok bool) {
 	box = search.Box{West: 180, South: 90, East: -180, North: -90}
 	for _, area := range areas {
@@ -154,7 +155,7 @@ func boxAround(areas []route.Area) (box search.Box, ok bool) {
 			}
 		}
 	}
-	const margin = 1.001 * route.MaxAccessDistance / geo.MetresPerDegree // the router decides, so it may only be too wide
+	const margin = 1.001 * route.MaxAccessDistance / geo.MetresPerDegree // the box must not be too narrow; if it is too wide, the router decides
 	wide := margin / math.Max(math.Cos(max(math.Abs(box.North), math.Abs(box.South))*math.Pi/180), 0.01)
 	box = search.Box{
 		West: max(box.West-wide, -180), South: max(box.South-margin, -90), East: min(box.East+wide, 180), North: min(box.North+margin, 90),
@@ -162,7 +163,7 @@ func boxAround(areas []route.Area) (box search.Box, ok bool) {
 	return box, ok
 }
 
-// sitesIn are the sites that cost no more than a value.
+// sitesIn returns the sites that cost no more than a value.
 func sitesIn(value int, all []siteCost) []body.SitePoint {
 	shown := []body.SitePoint{}
 	for _, s := range all {

@@ -12,7 +12,8 @@ import (
 	sites "lieudit/schemas/locations"
 )
 
-// Matrix finds the durations from each origin to each destination. An account without such sites gets body.NoResults.
+// Matrix finds the durations from each origin to each destination. If the filter matches no sites of the account, the answer is
+// body.NoResults.
 func (s *Service) Matrix(ctx context.Context, c Caller, in body.ComputeMatrix) (any, error) {
 	origins, err := s.resolveBounds(ctx, c.Account, in.Origins...)
 	if err != nil {
@@ -46,7 +47,7 @@ func (s *Service) Matrix(ctx context.Context, c Caller, in body.ComputeMatrix) (
 	}, nil
 }
 
-// showCells are the cells of a matrix as whole numbers, null where there is no route.
+// showCells returns the cells of a matrix as whole numbers, null for a pair without a route.
 func showCells(rows [][]float64) [][]shape.Nullable[int] {
 	shown := make([][]shape.Nullable[int], len(rows))
 	for i, row := range rows {
@@ -62,8 +63,8 @@ func showCells(rows [][]float64) [][]shape.Nullable[int] {
 	return shown
 }
 
-// destinations are the destinations of a request: the bounds that it names or, with a filter, the account's sites. release must be
-// called once they are not needed any more.
+// destinations returns the destinations of a request: the bounds that it names or, with a filter, the account's sites. release must
+// be called once they are no longer needed.
 func (s *Service) destinations(ctx context.Context, account string, named []body.Bound, filter *body.SiteFilter) (all []bound, release func(), err error) {
 	if filter == nil {
 		all, err = s.resolveBounds(ctx, account, named...)
@@ -82,11 +83,11 @@ func (s *Service) destinations(ctx context.Context, account string, named []body
 	return all, release, err
 }
 
-// sitesAtOnce is how many sites are read at once. They are whole, with all that a customer keeps of them.
+// sitesAtOnce is how many sites are read at once. Each is read with its whole content.
 const sitesAtOnce = 250
 
-// findSites are the active sites that meet a query and have a position, by referential and external id. A plan bounds how many there
-// can be. They have what a bound needs, and no more.
+// findSites returns the active sites that match a query and have a position, sorted by referential and external id. The plan bounds
+// their number. They hold only the fields that a bound needs.
 func (s *Service) findSites(ctx context.Context, q search.Query) ([]sites.Site, error) {
 	var found []sites.Site
 	q.Status, q.Sort, q.Limit = search.Active, search.ByName, sitesAtOnce

@@ -8,7 +8,8 @@ import (
 	"lieudit/schemas/body"
 )
 
-// Nearest finds the destinations that are nearest to an origin. Those that cannot be reached are left out.
+// Nearest finds the destinations that are nearest to an origin. Destinations that cannot be reached are
+// left out.
 func (s *Service) Nearest(ctx context.Context, c Caller, in body.FindNearest) (any, error) {
 	origins, err := s.resolveBounds(ctx, c.Account, in.Origin)
 	if err != nil {

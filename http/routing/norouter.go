@@ -6,7 +6,7 @@ import (
 	"lieudit/queries/route"
 )
 
-// NoRouter is a router that has no network: every question is route.ErrUnavailable.
+// NoRouter is a router without a network: every method fails with route.ErrUnavailable.
 type NoRouter struct{}
 
 // Route implements route.Router.

@@ -11,17 +11,17 @@ import (
 	"lieudit/schemas/body"
 )
 
-// fixedEnd is the value of start and end for a stop that keeps its place.
+// fixedEnd is the value of start and end for a stop that stays first or last.
 const fixedEnd = "fixed"
 
-// Optimize finds the order of stops that takes least, and the route through them in that order.
+// Optimize finds the order of stops that costs least, and the route through them in that order.
 func (s *Service) Optimize(ctx context.Context, c Caller, in body.OptimizeStops) (any, error) {
 	stops, err := s.resolveBounds(ctx, c.Account, in.Stops...)
 	if err != nil {
 		return nil, err
 	}
-	p := painter{in.Drawing}
-	if err := c.reserveMemory(ctx, p.drawingBytes(stops, 1)); err != nil {
+	e := encoder{in.Drawing}
+	if err := c.reserveMemory(ctx, e.drawingBytes(stops, 1)); err != nil {
 		return nil, err
 	}
 	if err := c.reserve(ctx, requestsFor(len(stops))); err != nil {
@@ -33,7 +33,7 @@ func (s *Service) Optimize(ctx context.Context, c Caller, in body.OptimizeStops)
 	}
 	ordered := inOrder(stops, order, in.RoundTrip)
 	found, err := s.Router.Route(ctx, route.Query{
-		Profile: profileOf(in.TravelBy), Bounds: routeBounds(ordered), Geometry: p.wantsGeometry(), Steps: in.Steps,
+		Profile: profileOf(in.TravelBy), Bounds: routeBounds(ordered), Geometry: e.wantsGeometry(), Steps: in.Steps,
 	})
 	if err != nil {
 		return s.toAnswer(ctx, c, err, subject{in.Explaining, ordered})
@@ -43,13 +43,13 @@ func (s *Service) Optimize(ctx context.Context, c Caller, in body.OptimizeStops)
 		accesses[stop] = found.Accesses[i]
 	}
 	return body.Tour{
-		Envelope: body.OKEnvelope, Order: order, Optimal: isOptimal, Bounds: showBounds(stops, accesses), RoutePath: p.path(found.Routes[0]),
-		PolylinePrecision: p.polylinePrecision(), RouteNetwork: s.network(ctx, in.Mode),
+		Envelope: body.OKEnvelope, Order: order, Optimal: isOptimal, Bounds: showBounds(stops, accesses), RoutePath: e.path(found.Routes[0]),
+		PolylinePrecision: e.polylinePrecision(), RouteNetwork: s.network(ctx, in.Mode),
 	}, nil
 }
 
-// orderStops finds the order, by what the optimization makes least. It fails with route.ErrNoRoute where no order leads through all,
-// and with a *route.OffRoadError where that is because a stop is too far from any road.
+// orderStops finds the order with the least duration or distance, as the profile optimizes. It fails with route.ErrNoRoute if no
+// order leads through all stops, and with a *route.OffRoadError if that is because a stop is too far from any road.
 func (s *Service) orderStops(ctx context.Context, in body.OptimizeStops, stops []route.Bound) (order []int, isOptimal bool, err error) {
 	profile := profileOf(in.TravelBy)
 	m, err := s.Router.Matrix(ctx, route.MatrixQuery{Profile: profile, Origins: stops, Destinations: stops})
@@ -71,7 +71,7 @@ func (s *Service) orderStops(ctx context.Context, in body.OptimizeStops, stops [
 	return order, isOptimal, err
 }
 
-// inOrder are the bounds in an order, with the first again at the end of a round trip.
+// inOrder returns the bounds in an order, with the first again at the end of a round trip.
 func inOrder(stops []bound, order []int, isRoundTrip bool) []bound {
 	sorted := make([]bound, 0, len(order)+1)
 	for _, stop := range order {

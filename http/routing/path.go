@@ -16,30 +16,30 @@ const (
 	polylineGeometry = "polyline"
 )
 
-// painter shows routes in the form that a request asks for.
-type painter struct{ body.Drawing }
+// encoder encodes routes in the form that a request asks for.
+type encoder struct{ body.Drawing }
 
-func (p painter) wantsGeometry() bool { return p.Geometry != noGeometry }
+func (e encoder) wantsGeometry() bool { return e.Geometry != noGeometry }
 
-// polylinePrecision is what an answer says of its polylines; 0: it has none.
-func (p painter) polylinePrecision() int {
-	if p.Geometry == polylineGeometry {
+// polylinePrecision returns the precision of the answer's polylines, or 0 if it has none.
+func (e encoder) polylinePrecision() int {
+	if e.Geometry == polylineGeometry {
 		return body.PolylinePrecision
 	}
 	return 0
 }
 
-// path shows a route.
-func (p painter) path(r route.Route) body.RoutePath {
+// path encodes a route.
+func (e encoder) path(r route.Route) body.RoutePath {
 	shown := body.RoutePath{
-		Distance: roundInt(r.Distance), Duration: roundInt(r.Duration), Geometry: p.line(r.Geometry), TollDistance: roundInt(r.TollDistance),
+		Distance: roundInt(r.Distance), Duration: roundInt(r.Duration), Geometry: e.line(r.Geometry), TollDistance: roundInt(r.TollDistance),
 		Legs: make([]body.Leg, len(r.Legs)),
 	}
-	if p.wantsGeometry() {
+	if e.wantsGeometry() {
 		shown.BBox = boundingBox(r.Geometry)
 	}
 	for i, leg := range r.Legs {
-		shown.Legs[i] = p.leg(leg, stopNumber(i, len(r.Legs)))
+		shown.Legs[i] = e.leg(leg, stopNumber(i, len(r.Legs)))
 	}
 	for _, a := range avoids {
 		for _, met := range r.Avoided {
@@ -51,7 +51,7 @@ func (p painter) path(r route.Route) body.RoutePath {
 	return shown
 }
 
-// stopNumber is the number of the stop at which a leg ends, 0 for the last leg, which ends at the destination.
+// stopNumber returns the number of the stop at which a leg ends: 0 for the last leg, which ends at the destination.
 func stopNumber(leg, legs int) int {
 	if leg == legs-1 {
 		return 0
@@ -59,43 +59,43 @@ func stopNumber(leg, legs int) int {
 	return leg + 1
 }
 
-// leg shows a leg that ends at a stop on the way, or at the destination where that is 0.
-func (p painter) leg(l route.Leg, stop int) body.Leg {
+// leg encodes a leg that ends at a stop on the way, or at the destination if stop is 0.
+func (e encoder) leg(l route.Leg, stop int) body.Leg {
 	shown := body.Leg{Distance: roundInt(l.Distance), Duration: roundInt(l.Duration)}
-	if !p.Steps {
+	if !e.Steps {
 		return shown
 	}
 	for _, step := range l.Steps {
 		if step.Maneuver.Type == route.Arrive {
 			step.Maneuver.Stop = stop
 		}
-		shown.Steps = append(shown.Steps, p.step(step))
+		shown.Steps = append(shown.Steps, e.step(step))
 	}
 	return shown
 }
 
-func (p painter) step(s route.Step) body.Step {
+func (e encoder) step(s route.Step) body.Step {
 	m := s.Maneuver
 	return body.Step{
 		Distance: roundInt(s.Distance), Duration: roundInt(s.Duration), Street: s.Name, Ref: s.Ref, Directions: s.Destinations,
 		Maneuver: body.Maneuver{Type: string(m.Type), Modifier: string(m.Modifier), Exit: m.Exit, Lon: roundDegrees(m.Lon), Lat: roundDegrees(m.Lat)},
-		Text:     guidance.Text(guidance.Language(p.Lang), s), Geometry: p.line(s.Geometry),
+		Text:     guidance.Text(guidance.Language(e.Lang), s), Geometry: e.line(s.Geometry),
 	}
 }
 
-// line shows a way; nil where none is asked for or there is none.
-func (p painter) line(points []geo.Point) *body.Line {
+// line encodes the shape of a way. It returns nil if the request asks for no geometry, or if the way has no points.
+func (e encoder) line(points []geo.Point) *body.Line {
 	switch {
-	case !p.wantsGeometry() || len(points) == 0:
+	case !e.wantsGeometry() || len(points) == 0:
 		return nil
-	case p.Geometry == polylineGeometry:
+	case e.Geometry == polylineGeometry:
 		return body.PolylineOf(encodePolyline(points))
 	}
 	return &body.Line{Type: "LineString", Coordinates: coordinatesOf(points)}
 }
 
 func coordinatesOf(points []geo.Point) [][]float64 {
-	all, numbers := make([][]float64, len(points)), make([]float64, 2*len(points)) // one piece of memory for all
+	all, numbers := make([][]float64, len(points)), make([]float64, 2*len(points)) // a single allocation for all
 	for i, at := range points {
 		all[i] = numbers[2*i : 2*i+2 : 2*i+2]
 		all[i][0], all[i][1] = roundDegrees(at.Lon), roundDegrees(at.Lat)
@@ -106,8 +106,8 @@ func coordinatesOf(points []geo.Point) [][]float64 {
 // roundDegrees rounds to six decimals, a tenth of a metre.
 func roundDegrees(x float64) float64 { return math.Round(x*1e6) / 1e6 }
 
-// encodePolyline writes positions as an encoded polyline of precision 5: of each the difference from the one before, latitude first,
-// as groups of five bits from the lowest.
+// encodePolyline writes positions as an encoded polyline of precision 5: the difference of each from the one before, latitude first, in
+// groups of five bits from the lowest.
 func encodePolyline(points []geo.Point) string {
 	var text []byte
 	var lat, lon int
@@ -119,7 +119,7 @@ func encodePolyline(points []geo.Point) string {
 	return string(text)
 }
 
-// appendPolylineNumber writes a number, its sign in the lowest bit.
+// appendPolylineNumber writes a number with its sign in the lowest bit.
 func appendPolylineNumber(text []byte, n int) []byte {
 	bits := uint(n) << 1
 	if n < 0 {
@@ -131,8 +131,8 @@ func appendPolylineNumber(text []byte, n int) []byte {
 	return append(text, byte(bits)+63)
 }
 
-// boundingBox is the box of a way: west, south, east, north. Two positions in succession that lie more than half the Earth apart are on
-// both sides of the antimeridian; west is then greater than east, as GeoJSON has it.
+// boundingBox returns the box of a way: west, south, east, north. Two successive positions more than half the Earth apart lie on either
+// side of the antimeridian; west is then greater than east, as in GeoJSON.
 func boundingBox(points []geo.Point) []float64 {
 	if len(points) == 0 {
 		return nil
@@ -153,7 +153,7 @@ func boundingBox(points []geo.Point) []float64 {
 	return []float64{wrapDegrees(slices.Min(lons)), roundDegrees(slices.Min(lats)), wrapDegrees(slices.Max(lons)), roundDegrees(slices.Max(lats))}
 }
 
-// wrapDegrees is a longitude from -180 to 180.
+// wrapDegrees returns a longitude from -180 to 180.
 func wrapDegrees(lon float64) float64 {
 	if lon > 180 {
 		lon -= 360

@@ -59,8 +59,8 @@ func TestOnlyTheLastLegEndsAtTheDestination(t *testing.T) {
 	}
 	for legs := 1; legs <= len(ends); legs++ {
 		var got []string
-		p := painter{body.Drawing{Steps: true, Lang: "en", Geometry: noGeometry}}
-		for _, shown := range p.path(route.Route{Legs: slices.Repeat([]route.Leg{leg}, legs)}).Legs {
+		e := encoder{body.Drawing{Steps: true, Lang: "en", Geometry: noGeometry}}
+		for _, shown := range e.path(route.Route{Legs: slices.Repeat([]route.Leg{leg}, legs)}).Legs {
 			got = append(got, shown.Steps[len(shown.Steps)-1].Text)
 		}
 		if want := slices.Concat(ends[:legs-1], ends[2:]); !slices.Equal(got, want) {

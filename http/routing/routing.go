@@ -1,13 +1,13 @@
-// Package routing answers the questions about routes of the API. It resolves bounds, asks a route.Router, and makes the body of the
-// answer. Its constraint: every bound is resolved before the router is asked, in the order of the request, so that the first one
-// that means no address is the refusal whatever else is wrong.
+// Package routing answers the API's requests about routes. It resolves bounds, asks a route.Router, and builds the body of the
+// answer. Every bound is resolved before the router is asked, in the order of the request: the first one that does not lead to an
+// address is the refusal, whatever else is wrong.
 //
 //	body.ComputeRoute … ── resolveBounds ──> bound{route.Bound, body.ResolvedBound} ── route.Router ──> body.ComputedRoute …
 //	                            │                                                         │
 //	      resolve.Address, SiteFinder, search.Engine                     body.NoResults, refusal.RoutingUnavailable
 //
-// Requests that cost as much as several are reserved through their Caller once their size is known, before the router is asked.
-// Accounts share the processors (package worker), and Service.Large shares the memory among them.
+// A request that counts as several reserves them through its Caller once its size is known, before the router is asked. Accounts
+// share the processors (package worker), and Service.Large shares the memory among them.
 package routing
 
 import (
@@ -39,20 +39,20 @@ type Service struct {
 }
 
 const (
-	// MaxLarge is how many requests may need much memory at once: isochrones, and those about all sites of an account. Each takes
-	// up to 100 MB, the reached roads of a large city or 11,000 sites.
+	// MaxLarge is how many requests that need much memory may run at once: isochrones, and those about all sites of an account. Each
+	// takes up to 100 MB, for the reached roads of a large city or for 11,000 sites.
 	MaxLarge = 4
-	// MaxAccountLarge is how many of them may be of one account.
+	// MaxAccountLarge is how many of them one account may run.
 	MaxAccountLarge = MaxLarge / 2
 )
 
-// acquireLarge waits for the turn of a request that needs much memory. release must be called once it needs it no more.
+// acquireLarge waits for the turn of a request that needs much memory. release must be called once the memory is no longer needed.
 func (s *Service) acquireLarge(ctx context.Context, account string) (release func(), err error) {
 	worker.Release(ctx)
 	return s.Large.Acquire(ctx, account, 1)
 }
 
-// SiteFinder finds a site of an account, active or not. One that the account does not have is refusal.NotFound.
+// SiteFinder finds a site of an account, active or not. It fails with refusal.NotFound if the account has no such site.
 type SiteFinder interface {
 	FindSite(ctx context.Context, account, code, externalID string) (sites.Site, error)
 }
@@ -60,14 +60,14 @@ type SiteFinder interface {
 // Caller is who asks, and how.
 type Caller struct {
 	Account string
-	Part    string // of the request that was decoded: "query" or "body"
+	Part    string // the decoded part of the request: "query" or "body"
 	// Reserve reserves n requests before the work. Its error is the refusal to answer with.
 	Reserve func(ctx context.Context, n int64) error
 	// ReserveMemory reserves memory for an answer, and may wait for it. It is called before the router.
 	ReserveMemory func(bytes int64) error
 }
 
-// reserve reserves requests before the work. The log that counts them may not answer, so the worker is released first.
+// reserve reserves requests before the work. It releases the worker first, because the log that counts them may not answer.
 func (c Caller) reserve(ctx context.Context, requests int64) error {
 	worker.Release(ctx)
 	return c.Reserve(ctx, requests)
@@ -79,15 +79,15 @@ func (c Caller) reserveMemory(ctx context.Context, bytes int64) error {
 	return c.ReserveMemory(bytes)
 }
 
-// countedAtOnce is how many cells of a matrix, or stops of a tour, count as one request.
-const countedAtOnce = 25
+// itemsPerRequest is how many cells of a matrix, or stops of a tour, count as one request.
+const itemsPerRequest = 25
 
-// requestsFor is how many requests a matrix of n cells counts as, or a tour of n stops.
-func requestsFor(size int) int64 { return int64(size+countedAtOnce-1) / countedAtOnce }
+// requestsFor returns how many requests a matrix of size cells, or a tour of size stops, counts as.
+func requestsFor(size int) int64 { return int64(size+itemsPerRequest-1) / itemsPerRequest }
 
-// toAnswer is the answer to an error of the router about some bounds. Where no way leads, or no road is near, nothing was found. A
-// router that cannot answer at all is refusal.RoutingUnavailable, and the log gets the reason, unless it is that there is no network:
-// readiness says so.
+// toAnswer turns an error of the router about some bounds into an answer. If there is no way, or no road nearby, nothing was found. A
+// router that cannot answer at all is refusal.RoutingUnavailable; the reason is logged, unless there is no network, which readiness
+// reports.
 func (s *Service) toAnswer(ctx context.Context, c Caller, err error, about subject) (any, error) {
 	offRoad, isOffRoad := errors.AsType[*route.OffRoadError](err)
 	switch {
@@ -105,13 +105,13 @@ func (s *Service) toAnswer(ctx context.Context, c Caller, err error, about subje
 	return nil, refusal.RoutingUnavailable
 }
 
-// subject is what a question of the router is about, and whether the request wants to know why nothing is found.
+// subject is what a query of the router is about, and whether the request wants to know why nothing was found.
 type subject struct {
 	body.Explaining
-	bounds []bound // in the order of the router's question
+	bounds []bound // in the order of the router's query
 }
 
-// noRoute is the answer where nothing is found, for a reason that concerns some bounds.
+// noRoute returns the answer when nothing was found, for a reason that concerns some bounds.
 func (a subject) noRoute(reason string, concerned ...bound) any {
 	if !a.Explain {
 		return body.NoResultsAnswer
@@ -123,12 +123,12 @@ func (a subject) noRoute(reason string, concerned ...bound) any {
 	return answer
 }
 
-// brokenRule is the refusal of a whole request for a rule that shows only when it is worked on.
+// brokenRule returns the refusal of a whole request for a rule that can only be checked while it is answered.
 func brokenRule(part, rule string) error {
 	return problem.Violations(problem.Violation{Type: "value_error", Loc: []any{part}, Msg: "Value error, " + rule})
 }
 
-// profileOf is the router's profile of a request.
+// profileOf returns the router's profile of a request.
 func profileOf(t body.TravelBy) route.Profile {
 	return route.Profile{Mode: route.Mode(t.Mode), Optimization: route.Optimization(t.Optimization), Avoid: avoidSet(t.Avoid)}
 }
@@ -150,7 +150,7 @@ func avoidSet(names []string) (set route.Avoid) {
 	return set
 }
 
-// network is what an answer says of the roads that it is from.
+// network describes the road data that an answer comes from.
 func (s *Service) network(ctx context.Context, mode string) body.RouteNetwork {
 	shown := body.RouteNetwork{Mode: mode}
 	if n, err := s.Router.Network(ctx); err == nil {
@@ -162,7 +162,7 @@ func (s *Service) network(ctx context.Context, mode string) body.RouteNetwork {
 // networkTimeout is how long NetworkDate waits for a router that asks a server.
 const networkTimeout = time.Second
 
-// NetworkDate is the day of the road data that is served, "" where it is not known.
+// NetworkDate returns the day of the road data that is served, or "" if it is not known.
 func (s *Service) NetworkDate(ctx context.Context) string {
 	ctx, cancel := context.WithTimeout(ctx, networkTimeout)
 	defer cancel()

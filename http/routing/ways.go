@@ -8,10 +8,11 @@ import (
 	sites "lieudit/schemas/locations"
 )
 
-// Way is how long the way to a site takes by car: seconds and metres.
+// Way is the duration and length of the way to a site by car, in seconds and metres.
 type Way struct{ Duration, Distance int }
 
-// WaysByCar are the fastest ways from a centre to sites that have a position; nil where none leads. Its error is an answer.
+// WaysByCar returns the fastest way from a centre to each of the sites, which must have a position; nil for a site that
+// cannot be reached. Its error can be answered to the client as it is.
 func (s *Service) WaysByCar(ctx context.Context, center route.Bound, to []sites.Site) ([]*Way, error) {
 	ways := make([]*Way, len(to))
 	if len(to) == 0 {
