@@ -1,15 +1,15 @@
-// Package engine is the route.Router on the project's own road network. It joins what the packages below it do, and holds no
-// algorithm of its own but one: how a bound is snapped to the network. Its one constraint: two queries about the same bounds
-// agree, so that a cell of a matrix is the duration of the route between its two bounds.
+// Package engine is the route.Router on the project's own road network. It combines the packages below it; its only algorithm of
+// its own snaps bounds to the network. Two queries about the same bounds agree, so a cell of a matrix is the duration of the route
+// between its two bounds.
 //
 //	route.Bound ── findRoads ──► nearRoads ── newSnap ──► snap{[]route.Access, []search.Place}
 //	                                                        │ search.Searcher
 //	route.Route, Leg ◄── newRoute, newLeg, guidance.Steps ── search.Path
 //
-// A bound is one end of a route: a position, and the name of its street where that is known. To snap it is to find its accesses: the
-// points of roads where a route from or to it may begin or end. Which one is best depends on the other end, because of one-way
-// streets and forbidden turns, so the search decides. The main part of the network is the largest set of roads from each of which
-// a route leads to each other; pockets that are only entered or only left, and islands, are outside.
+// A bound is one end of a route: a position, and the name of its street if that is known. Snapping a bound means finding its
+// accesses: the points of roads where a route from or to it may begin or end. Which one is best depends on the other end, because
+// of one-way streets and forbidden turns, so the search decides. The main part of the network is the largest set of roads that all
+// reach each other; islands, and pockets that can only be entered or only be left, lie outside it.
 //
 // An Engine belongs to one network.Network and is closed with it. Package live serves the engine of the current network and
 // replaces it.
@@ -32,7 +32,7 @@ type Engine struct {
 	modes   map[route.Mode]*modeEngine
 }
 
-// modeEngine finds routes for one mode. It is what the methods of Engine share once the mode of a query is known.
+// modeEngine finds routes for one mode. The methods of Engine share it once the mode of a query is known.
 type modeEngine struct {
 	mode     route.Mode
 	layer    *network.Layer
@@ -66,7 +66,7 @@ func (e *Engine) Network(context.Context) (route.Network, error) {
 	}, nil
 }
 
-// attribution is the notice that the licence of the data asks for; none for invented roads.
+// attribution is the notice that the licence of the data requires; "" for invented roads.
 func attribution(isSynthetic bool) string {
 	if isSynthetic {
 		return ""
@@ -115,8 +115,8 @@ func (e *Engine) mode(ctx context.Context, mode route.Mode) (*modeEngine, error)
 	return m, ctx.Err()
 }
 
-// findPaths finds the best path through all bounds in their order, a leg from each to the next. A leg leaves a bound from the access
-// where the one before arrived, in any direction: a route may turn back at a bound.
+// findPaths finds the best path through all bounds in their order, a leg from each to the next. A leg leaves a bound from the
+// access where the previous leg arrived, in any direction: a route may turn back at a bound.
 func (m *modeEngine) findPaths(ctx context.Context, p route.Profile, snaps []*snap) ([]search.Path, error) {
 	legs := make([]search.Leg, len(snaps)-1)
 	for i := range legs {
@@ -125,7 +125,8 @@ func (m *modeEngine) findPaths(ctx context.Context, p route.Profile, snaps []*sn
 	return m.searcher.Through(ctx, p, legs)
 }
 
-// findAlternatives is the best route between two bounds and others, the best first, all between the accesses of the best one.
+// findAlternatives returns the best route between two bounds and alternatives to it, the best first, all between the accesses of
+// the best one.
 func (m *modeEngine) findAlternatives(ctx context.Context, q route.Query, snaps []*snap, best search.Path) (routes []route.Route, err error) {
 	from, to := placesAt(snaps[0].from, best.Start.Access), placesAt(snaps[1].to, best.End.Access)
 	paths, err := m.searcher.Alternatives(ctx, q.Profile, best, from, to, q.Alternatives)
@@ -137,7 +138,7 @@ func (m *modeEngine) findAlternatives(ctx context.Context, q route.Query, snaps 
 	return routes, err
 }
 
-// placesAt are the places of an access, without the excess that decided for it.
+// placesAt are the places of an access, without the excess that took part in its choice.
 func placesAt(places []search.Place, access uint32) []search.Place {
 	own := search.PlacesOf(places, access)
 	for i := range own {

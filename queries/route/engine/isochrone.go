@@ -13,8 +13,8 @@ import (
 	"lieudit/schemas/geo"
 )
 
-// beyondLimits times the widest limit is how far the search goes. The roads just outside the limit tell package isochrone where the area
-// must end.
+// beyondLimits times the widest limit is how far the search goes. The roads just outside the limit show package isochrone where the
+// area must end.
 const beyondLimits = 1.1
 
 // Isochrone implements route.Router. Limits of distance are measured along the shortest paths, whatever the optimization. Searcher.Reach
@@ -56,27 +56,27 @@ func (e *Engine) Isochrone(ctx context.Context, q route.IsochroneQuery) (a route
 	return a, err
 }
 
-// reachedRoads are the reached edges, with what it costs to reach their ends. Nearly all segments lie whole within a limit, or whole
-// between two, and most are reached in both directions: of those only the least limit counts. Their geometry is read while they are drawn,
-// in the order of the file, which is several times faster than in that of the search.
+// reachedRoads are the reached edges, with the costs of reaching their ends. Nearly all segments lie entirely within a limit, or
+// entirely between two, and most are reached in both directions: then only the lower limit counts. Their geometry is read while
+// they are drawn, in the order of the file, which is several times faster than the order of the search.
 type reachedRoads struct {
 	mode   *modeEngine
 	limits []float64 // in the units of the graph, as all costs
 	bounds []int64   // the largest whole costs within the limits
-	whole  []uint8   // of each segment one more than the number of the limit that it lies whole within; 0: within no limit
+	whole  []uint8   // for each segment, one more than the number of the limit that it lies entirely within; 0: within no limit
 	edges  []reachedEdge
 	parts  []isochrone.Road
 	points []route.FixedPoint // of parts, and of the whole road that is being read
 	drawer isochrone.Drawer
 }
 
-// reachedEdge is an edge with what it costs to be at its tail and at its head.
+// reachedEdge is an edge with the costs at its tail and at its head.
 type reachedEdge struct {
 	edge       uint32
 	start, end int64
 }
 
-// begin forgets the roads of the last call. unit is how many units of the graph the limits count as one.
+// begin discards the roads of the previous call. unit is how many units of the graph the limits count as one.
 func (r *reachedRoads) begin(unit float64, limits []float64) {
 	clear(r.whole)
 	r.limits, r.bounds, r.edges, r.parts, r.points = r.limits[:0], r.bounds[:0], r.edges[:0], r.parts[:0], r.points[:0]
@@ -97,7 +97,7 @@ func (r *reachedRoads) add(edge uint32, start, end int64) {
 	}
 }
 
-// limitOf is the number of the first limit that a cost is within; of a cost beyond all that of limits.
+// limitOf is the number of the first limit that a cost is within; the number of limits if the cost is beyond all.
 func (r *reachedRoads) limitOf(cost int64) (k uint8) {
 	for int(k) < len(r.bounds) && cost > r.bounds[k] {
 		k++
@@ -105,7 +105,7 @@ func (r *reachedRoads) limitOf(cost int64) (k uint8) {
 	return k
 }
 
-// read returns the roads of which the area is drawn. They are valid until begin.
+// read returns the roads from which the area is drawn. They are valid until begin.
 func (r *reachedRoads) read() isochrone.Roads {
 	for _, edge := range r.edges {
 		r.readPart(edge)
@@ -117,7 +117,7 @@ func (r *reachedRoads) read() isochrone.Roads {
 	return isochrone.Roads{Whole: r.eachWhole, Box: box, Parts: r.parts}
 }
 
-// eachWhole visits the roads that lie whole within a limit, or between two.
+// eachWhole visits the roads that lie entirely within a limit, or between two.
 func (r *reachedRoads) eachWhole(visit func(limit int, points []route.FixedPoint) bool) {
 	begin := len(r.points)
 	for segment, whole := range r.whole {
@@ -150,7 +150,7 @@ func (r *reachedRoads) boxes() (box, around isochrone.Box) {
 	return box, around
 }
 
-// readWhole returns all roads, those that lie whole within a limit or between two with the cost of the next limit.
+// readWhole returns all roads; those that lie entirely within a limit, or between two, get the cost of the upper limit.
 func (r *reachedRoads) readWhole() []isochrone.Road {
 	all := r.parts
 	for k, points := range r.eachWhole {
@@ -163,8 +163,8 @@ func (r *reachedRoads) readWhole() []isochrone.Road {
 	return all
 }
 
-// readPart reads an edge on which the cost crosses a limit, unless the segment is reached sooner in the other direction. What lies behind
-// the centre is cut off. The road leads along its geometry, whichever way the edge goes.
+// readPart reads an edge on which the cost crosses a limit, unless the segment is reached sooner in the other direction. The part
+// behind the centre is cut off. The road follows its geometry, whichever way the edge goes.
 func (r *reachedRoads) readPart(part reachedEdge) {
 	s := r.mode.graph.Segment[part.edge]
 	road := isochrone.Road{FromCost: float64(part.start), ToCost: float64(part.end)}

@@ -51,7 +51,7 @@ func newRows(rows, columns int) [][]float64 {
 	return all
 }
 
-// picked are some of the bounds of a matrix by their indexes, with their places.
+// picked is a selection of the bounds of a matrix, by index, with their places.
 type picked struct {
 	indexes  []int
 	from, to [][]search.Place
@@ -70,7 +70,8 @@ func pickOnRoad(all []*snap) picked {
 	return p
 }
 
-// fillCells fills in the cells of each picked origin and each picked destination. A pair without a route keeps what its cell says.
+// fillCells fills in the cells of each picked origin and each picked destination. The cell of a pair without a route keeps its
+// value.
 func (m *modeEngine) fillCells(ctx context.Context, p route.Profile, a *route.Matrix, origins, destinations picked) error {
 	if len(origins.indexes) == 0 || len(destinations.indexes) == 0 {
 		return nil

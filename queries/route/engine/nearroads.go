@@ -13,22 +13,23 @@ import (
 
 const (
 	// accessRange is how much farther than the best access of an address another may be, in metres, with its penalties, on a road
-	// that meets the road of an access at a junction as near: a house at a corner is left by either street. A position next to a
-	// corner is so too, but the nearer it is to one road the surer it lies there: the other may be twice as far.
+	// that meets the road of an access at a junction as near: a house at a corner can be left by either street. So can a position
+	// near a corner, but the nearer it is to one road, the more certainly it belongs there: the other may be at most twice as far.
 	accessRange = 25
-	// likeRange is how much farther a road may always be, whether or not it meets the other: positions are a few metres wrong.
-	// Who stands between a street and the one behind the houses, or below the cliff, does not choose between them.
+	// likeRange is how much farther a road may always be, whether or not it meets the other, because positions are wrong by a few
+	// metres. It is small: nobody chooses between a street and the one behind the houses, or below the cliff.
 	likeRange = 5
 	// apartRange is the same for two roads that are apart, whether or not they meet.
 	apartRange = 3
-	// levelRange is the same for a bridge or a tunnel and a road on the ground: they are near where one passes above the other,
-	// and there nobody changes between them.
+	// levelRange is the same for a bridge or a tunnel and a road on the ground: they are near each other where one passes above the
+	// other, and nobody can change between them there.
 	levelRange = 1
-	// junctionRange is how near a junction an access is at the junction, in metres along the road: positions are rounded.
+	// junctionRange is the distance along the road, in metres, within which an access counts as being at a junction: positions are
+	// rounded.
 	junctionRange = 1
 )
 
-// noJunction is the junction of an access that is at none.
+// noJunction is the junction of an access that is not at a junction.
 const noJunction = graph.None
 
 // backward is the index of the edge that goes against the geometry of its segment.
@@ -41,7 +42,7 @@ type nearRoad struct {
 	edges     [2]uint32 // forward and backward; graph.None where closed
 	fraction  float64   // of the segment, up to the access
 	ends      [2]end    // of the segment
-	junction  uint32    // at which the access is, or noJunction
+	junction  uint32    // where the access is, or noJunction
 	isMain    bool      // the main part of the network can be reached from it, and it from there
 	isThrough bool
 	level     level
@@ -74,8 +75,8 @@ type end struct {
 
 func (r *nearRoad) isTwoWay() bool { return r.edges[0] != graph.None && r.edges[1] != graph.None }
 
-// nearRoads are the roads near a bound, the best first, and the least cost of all and of those that belong to the main part: infinite
-// where there are none.
+// nearRoads are the roads near a bound, the best first, and the least cost of all and of those that belong to the main part:
+// infinite if there are no such roads.
 type nearRoads struct {
 	roads            []nearRoad
 	least, leastMain float64
@@ -113,7 +114,7 @@ func (m *modeEngine) findRoads(b route.Bound) nearRoads {
 	return found
 }
 
-// add adds a road in the order of costs; of equal ones the one that was found first is the better.
+// add inserts a road in the order of costs, after those of the same cost.
 func (f *nearRoads) add(r nearRoad) {
 	at := len(f.roads)
 	for at > 0 && f.roads[at-1].cost > r.cost {
@@ -126,7 +127,7 @@ func (f *nearRoads) add(r nearRoad) {
 	}
 }
 
-// ofMain are the roads of the main part.
+// ofMain returns the roads of the main part.
 func (f *nearRoads) ofMain() *nearRoads {
 	main := &nearRoads{isAddress: f.isAddress}
 	for _, r := range f.roads {
@@ -137,7 +138,7 @@ func (f *nearRoads) ofMain() *nearRoads {
 	return main
 }
 
-// within are the roads that may serve the bound as well as the one of the least cost.
+// within returns the roads that may serve the bound as well as the cheapest one.
 func (f *nearRoads) within(least float64) (near []nearRoad) {
 	for i := range f.roads {
 		r, most := &f.roads[i], least+likeRange
@@ -183,7 +184,7 @@ func (r *nearRoad) isApartFrom(other *nearRoad) bool {
 	return r.isThrough || other.isThrough || areCarriageways
 }
 
-// isThrough reports whether nobody lives on a road, and nobody steps onto it from a place at its side.
+// isThrough reports whether a road only carries traffic: nobody lives on it, or steps onto it from the side.
 func isThrough(r network.Road) bool {
 	return r.Class == profile.Motorway || r.IsLink || r.IsTunnel || r.IsBridge
 }

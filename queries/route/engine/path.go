@@ -14,7 +14,7 @@ import (
 	"lieudit/schemas/geo"
 )
 
-// How long it takes, about, to add up an edge of a path, to append its geometry, and to make steps of it.
+// The approximate times to add up an edge of a path, to append its geometry, and to turn it into steps.
 const (
 	edgeWork     = 50 * time.Nanosecond
 	geometryWork = 200 * time.Nanosecond
@@ -92,7 +92,7 @@ func (m *modeEngine) measureKind(p *search.Path, kind route.Avoid) float64 {
 	return metres(sum)
 }
 
-// edgeCost is what a path spends on its edge i, without turns: only a part of the first and of the last edge.
+// edgeCost is the cost of edge i of a path, without turns: only a part of the first and of the last edge.
 func (m *modeEngine) edgeCost(p *search.Path, i int) search.Cost {
 	e, last := p.Edges[i], len(p.Edges)-1
 	whole := search.Cost{Duration: m.graph.Duration[e], Distance: m.graph.Distance[e]}
@@ -136,7 +136,7 @@ func fractionOf(p search.Place) float64 {
 // pathLine is the geometry of a path. Its edges share the positions where one ends and the next begins.
 type pathLine struct {
 	points []geo.Point
-	first  []int // of each edge where its points begin, and at the end where the last edge has its last point
+	first  []int // where the points of each edge begin, and finally the last point of the last edge
 }
 
 // newPathLine reads the geometry of a path: once for the whole way, its legs and its steps, which share the memory.
@@ -154,10 +154,10 @@ func (m *modeEngine) newPathLine(p *search.Path) pathLine {
 	return l
 }
 
-// edge is the geometry of edge i: two positions at least.
+// edge is the geometry of edge i: at least two positions.
 func (l pathLine) edge(i int) []geo.Point { return l.points[l.first[i] : l.first[i+1]+1] }
 
-// appendTo appends the line. The position that it shares with what stands before is not repeated.
+// appendTo appends the line, without repeating the position that it shares with the end of dst.
 func (l pathLine) appendTo(dst []geo.Point) []geo.Point {
 	switch {
 	case len(dst) == 0:
@@ -204,7 +204,8 @@ func flatDistance(a, b geo.Point) float64 {
 	return math.Hypot((b.Lon-a.Lon)*math.Cos(a.Lat*math.Pi/180), b.Lat-a.Lat)
 }
 
-// stretches are a path as package guidance wants it: each edge with its road, and what else leaves the junction where it begins.
+// stretches are a path in the form that package guidance needs: each edge with its road, and the other roads at the junction where
+// it begins.
 func (m *modeEngine) stretches(p *search.Path, line pathLine) []guidance.Stretch {
 	reader := m.borrowRoadReader()
 	defer m.roads.Put(reader)
@@ -220,7 +221,7 @@ func (m *modeEngine) stretches(p *search.Path, line pathLine) []guidance.Stretch
 			s.Branches = reader.branches(p.Edges[i-1], e)
 			m.addExit(&s.Road, &all[i-1].Road, m.graph.Tail[e])
 			s.IsMiniRoundabout = m.layer.IsMiniRoundabout(m.graph.Tail[e])
-			if s.IsMiniRoundabout || s.IsRoundabout || all[i-1].IsRoundabout { // nothing else is told by the side
+			if s.IsMiniRoundabout || s.IsRoundabout || all[i-1].IsRoundabout { // the only steps that depend on the side
 				s.KeepsLeft = reader.keepsLeft(m.graph.Segment[e]>>1, s.Points[0])
 			}
 		}
@@ -229,8 +230,8 @@ func (m *modeEngine) stretches(p *search.Path, line pathLine) []guidance.Stretch
 	return all
 }
 
-// dropUndriven drops a stretch of no length at either end of a leg: a bound on a junction may be on a road that is not driven. What it
-// costs to turn there stays.
+// dropUndriven drops a stretch of no length at either end of a leg: a bound on a junction may be on a road that is not driven. The
+// cost of turning there stays.
 func dropUndriven(all []guidance.Stretch) []guidance.Stretch {
 	for len(all) > 1 && all[0].Distance == 0 {
 		all = all[1:]
@@ -243,8 +244,8 @@ func dropUndriven(all []guidance.Stretch) []guidance.Stretch {
 	return all
 }
 
-// addExit gives a ramp the number of the exit that begins where it leaves a motorway, or a road like one, at a junction. What the map
-// says of the ramp itself comes first.
+// addExit gives a ramp the number of the exit that begins where it leaves a motorway, or a road like one, at a junction. The tags
+// of the ramp itself take precedence.
 func (m *modeEngine) addExit(ramp, from *guidance.Road, junction uint32) {
 	if ramp.Exit == "" && ramp.IsLink && !from.IsLink && from.Class <= profile.Trunk {
 		ramp.Exit = m.layer.JunctionExit(junction)

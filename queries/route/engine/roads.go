@@ -7,8 +7,8 @@ import (
 	"lieudit/schemas/geo"
 )
 
-// roadReader reads what package guidance needs to know of the roads along a path. It remembers the roads that it read last, because
-// their texts are copies and the edges of a street are many, and it uses its memory again. It is not safe for concurrent use.
+// roadReader reads what package guidance needs to know about the roads along a path. It remembers recent roads, because their texts
+// are copies and a street has many edges, and it reuses its memory. It is not safe for concurrent use.
 type roadReader struct {
 	mode   *modeEngine
 	known  map[uint32]*guidance.Road // by network.Layer.RoadNumber
@@ -20,7 +20,7 @@ type roadReader struct {
 // mostKnownRoads is how many roads a roadReader remembers.
 const mostKnownRoads = 1 << 12
 
-// borrowRoadReader returns a reader for one path, which is put back to roads.
+// borrowRoadReader returns a reader for one path, which the caller puts back into roads.
 func (m *modeEngine) borrowRoadReader() *roadReader {
 	r, ok := m.roads.Get().(*roadReader)
 	if !ok {
@@ -30,7 +30,7 @@ func (m *modeEngine) borrowRoadReader() *roadReader {
 	return r
 }
 
-// road is what guidance needs to know of a segment. It must not be changed.
+// road is what guidance needs to know about a segment. It must not be changed.
 func (r *roadReader) road(segment uint32) *guidance.Road {
 	number := r.mode.layer.RoadNumber(segment)
 	if known, ok := r.known[number]; ok {
@@ -57,8 +57,8 @@ func (r *roadReader) keepsLeft(segment uint32, at geo.Point) bool {
 // that only lead there.
 func (r *roadReader) branches(from, to uint32) []guidance.Branch {
 	g := r.mode.graph
-	// Here a segment is named with the direction in which it leaves the junction: so the copies of an edge are one branch, and a
-	// road that may be driven both ways is not listed once more for the edge that arrives.
+	// A segment is identified here along with the direction in which it leaves the junction: so the copies of an edge are one
+	// branch, and a two-way road is not listed again for the edge that arrives.
 	r.seen = append(r.seen[:0], g.Segment[from]^1, g.Segment[to])
 	begin, junction := len(r.all), g.Head[from]
 	first, end := g.OutEdges(junction)
@@ -73,8 +73,8 @@ func (r *roadReader) branches(from, to uint32) []guidance.Branch {
 	return r.all[begin:len(r.all):len(r.all)]
 }
 
-// canEnter reports whether the mode may drive from an edge onto another, be it to stay there or to drive through. A copy of an edge on
-// which routes arrive at restricted roads leads to these alone; the driver sees the public roads next to them all the same.
+// canEnter reports whether the mode may drive from an edge onto another, either to stay there or to drive through. The copy of an
+// edge on which routes arrive at restricted roads leads only to those, but the driver sees the public roads next to them too.
 func (r *roadReader) canEnter(from, to uint32) bool {
 	g := r.mode.graph
 	if g.LeadsOnto(from, to) {

@@ -12,17 +12,17 @@ import (
 	"lieudit/queries/worker"
 )
 
-// snap is a bound after it was moved onto the network: the accesses where a route from it or to it may begin or end. A search takes
-// the best. The same places serve every question, so that a cell of a matrix is the route between its two bounds.
+// snap is a bound that was moved onto the network: the accesses where a route from it or to it may begin or end. A search takes the
+// best. Every question uses the same places, so that a cell of a matrix is the route between its two bounds.
 type snap struct {
 	accesses []route.Access // the best first; their indexes are the numbers search.Place.Access
 	from, to []search.Place
 }
 
-// best is the access that an answer tells where it does not tell which one a route takes.
+// best is the access that an answer reports if it does not report which one a route takes.
 func (s *snap) best() route.Access { return s.accesses[0] }
 
-// How long it takes, about, to snap a bound: from the cache, and on the network.
+// The approximate times to snap a bound: from the cache, and on the network.
 const (
 	cachedSnapWork = 300 * time.Nanosecond
 	snapWork       = 25 * time.Microsecond
@@ -59,15 +59,15 @@ func (m *modeEngine) snap(b route.Bound) (s *snap, isCached bool) {
 	return s, false
 }
 
-// excessPace is how long it takes to cross a metre by which an access is farther than the best one, in seconds. So accessRange
-// metres weigh ten seconds.
+// excessPace is the time in seconds that each metre weighs by which an access is farther than the best one: accessRange metres
+// weigh ten seconds.
 const excessPace = 0.4
 
-// newSnap makes the accesses of the roads near a bound; nil where there are none.
+// newSnap makes the accesses of the roads near a bound; nil if no road is near.
 //
-// All roads that are about as near as the nearest one are accesses. They may lie in a part of the network that is only entered, only
-// left, or an island, where they lead to some bounds and not to others. For the others the nearest roads of the main part are
-// accesses too: a last resort, which a search takes only where nothing else leads to a path.
+// All roads that are about as near as the nearest one are accesses. They may lie on an island, or in a part of the network that can
+// only be entered or only be left, so that they lead to some bounds and not to others. For the others the nearest roads of the main
+// part are accesses too: a last resort, which a search takes only if there is no other path.
 func (m *modeEngine) newSnap(roads nearRoads) *snap {
 	b := snapBuilder{modeEngine: m, snap: &snap{}}
 	b.add(roads.within(roads.least), false)
@@ -89,8 +89,8 @@ type snapBuilder struct {
 	*snap
 	hasMain bool // an access belongs to the main part
 
-	// covered are the junctions to and from which the roads of an access lead: a road that is nearest there is no access of
-	// its own.
+	// covered are the junctions to and from which the roads of an access lead: a road that is nearest there does not become a
+	// separate access.
 	covered map[uint32]bool
 	at      map[uint32]uint32 // accesses by the junctions at which they are
 }
@@ -138,8 +138,8 @@ func excessOf(metres float64) search.Cost {
 	}
 }
 
-// addEdges adds the places of a road. At a junction a route begins on the edges that leave it and ends on those that arrive. The others
-// weigh a little more: they are used where the same junction is both ends, and where the network ends.
+// addEdges adds the places of a road. At a junction a route begins on the edges that leave it and ends on those that arrive. The
+// other edges weigh a little more: they are used if both ends are the same junction, and where the network ends.
 func (b *snapBuilder) addEdges(r *nearRoad, like search.Place) {
 	for direction, edge := range r.edges {
 		if edge == graph.None {
@@ -165,7 +165,7 @@ func (b *snapBuilder) addEdges(r *nearRoad, like search.Place) {
 	}
 }
 
-// placeOn is the place at a fraction of an edge, with what another place has besides.
+// placeOn is the place at a fraction of an edge, with the other fields of another place.
 func (b *snapBuilder) placeOn(edge uint32, fraction float64, like search.Place) search.Place {
 	p := search.PlaceOn(b.graph, edge, fraction)
 	p.Access, p.Excess, p.IsLastResort = like.Access, like.Excess, like.IsLastResort

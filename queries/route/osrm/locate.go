@@ -15,7 +15,7 @@ import (
 
 const (
 	nearRoads = 50 // roads near a bound among which its street is looked for
-	parallel  = 8  // requests that are sent at a time for one question
+	parallel  = 8  // concurrent requests for one question
 )
 
 // place is a bound and the position that stands for it in requests.
@@ -41,7 +41,7 @@ func (s *server) locate(ctx context.Context, bounds []route.Bound) ([]place, err
 				places[i].at, err = ownRoad(b, near)
 			}
 			if errors.Is(err, errOffRoad) {
-				return nil // the request that is meant says so too
+				return nil // the request for the answer reports this error too
 			}
 			return err
 		})
@@ -52,7 +52,7 @@ func (s *server) locate(ctx context.Context, bounds []route.Bound) ([]place, err
 	return places, nil
 }
 
-// firstError prefers the end of ctx to what it caused.
+// firstError returns the error of ctx instead of the errors that it caused.
 func firstError(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
@@ -60,7 +60,7 @@ func firstError(ctx context.Context, err error) error {
 	return err
 }
 
-// ownRoad returns the position on the bound's street, where that is the best of the roads near it, and else the bound's position.
+// ownRoad returns the position on the bound's street, if that is the best of the roads near it, otherwise the bound's position.
 func ownRoad(b route.Bound, near []waypoint) (geo.Point, error) {
 	key := streetname.Fold(b.Street)
 	best, bestCost := b.Point, -1.0
@@ -83,15 +83,15 @@ func ownRoad(b route.Bound, near []waypoint) (geo.Point, error) {
 	return best, nil
 }
 
-// nearest asks for the roads nearest to a position. It fails with errOffRoad where there is none.
+// nearest asks for the roads nearest to a position. It fails with errOffRoad if no road is near.
 func (s *server) nearest(ctx context.Context, p geo.Point, number int, excluded route.Avoid) ([]waypoint, error) {
 	options := "&number=" + strconv.Itoa(number)
 	a, err := s.ask(ctx, s.requestPath("nearest", []geo.Point{p}, options, excluded), s.http.Route)
 	return a.Waypoints, err
 }
 
-// nearestOf asks for the road nearest to each place, of those that are not excluded. The waypoint of a place that is too far from any
-// has no location.
+// nearestOf asks for the road nearest to each place, of those that are not excluded. The waypoint of a place that is too far from
+// any road has no location.
 func (s *server) nearestOf(ctx context.Context, places []place, excluded route.Avoid) ([]waypoint, error) {
 	found := make([]waypoint, len(places))
 	group, groupCtx := errgroup.WithContext(ctx)

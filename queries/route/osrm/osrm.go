@@ -1,13 +1,13 @@
 // Package osrm finds routes on servers of the program osrm-routed (https://project-osrm.org), one for each mode. It is a
-// route.Router. Its one constraint: what a server cannot do as route.Router promises is route.ErrUnsupported, so that another
-// router may answer it, and never an answer of another kind.
+// route.Router. A question that a server cannot answer as route.Router promises fails with route.ErrUnsupported, so that another
+// router can answer it; it never gets a different kind of answer.
 //
 //	Bound… ── locate ──► place… ── relaxations: a set of roads to exclude ──► /route, /table ──► answer ── checks ──► route.Answer
 //	  /nearest, by the street's name          the largest set that has a way                        route.Matrix, route.Nearest
 //
-// OSRM excludes strictly: where no way is left it finds none. So it is asked again with fewer exclusions, and the classes of the
-// roads say what could not be avoided. A server knows only the combinations of its profile; the others are not supported, and
-// neither are isochrones, nor the shortest route where the profile weighs by time.
+// OSRM excludes strictly: it may leave no way at all. So it is asked again with fewer exclusions, and the classes of the roads show
+// what could not be avoided. A server knows only the combinations of its profile; the others are not supported, and neither are
+// isochrones, nor the shortest route where the profile weighs by time.
 package osrm
 
 import (
@@ -28,8 +28,8 @@ type Router struct {
 	byMode map[route.Mode]*server
 }
 
-// New returns a router on servers, given by their URLs: each has the roads of one mode. Nothing is asked before the first question.
-// now tells elapsed time.
+// New returns a router on servers, given by their URLs: each has the roads of one mode. It sends no request before the first
+// question. now returns elapsed time.
 func New(servers map[route.Mode]string, now func() time.Time) *Router {
 	r := &Router{byMode: map[route.Mode]*server{}}
 	for mode, serverURL := range servers {
@@ -38,7 +38,7 @@ func New(servers map[route.Mode]string, now func() time.Time) *Router {
 	return r
 }
 
-// SetTimeouts says how long the servers may take, in the place of routeserver.DefaultTimeouts. It is called before the first question.
+// SetTimeouts replaces routeserver.DefaultTimeouts. It must be called before the first question.
 func (r *Router) SetTimeouts(t routeserver.Timeouts) {
 	for _, s := range r.byMode {
 		s.http.Timeouts = t
@@ -54,8 +54,7 @@ func (r *Router) serverFor(mode route.Mode) (*server, error) {
 	return s, nil
 }
 
-// Route answers as route.Router says. The avoided roads of all legs are excluded alike: where one leg needs them, the others may
-// use them too.
+// Route implements route.Router. The same roads are excluded on all legs: if one leg needs them, the others may use them too.
 func (r *Router) Route(ctx context.Context, q route.Query) (route.Answer, error) {
 	s, err := r.serverFor(q.Mode)
 	if err != nil {
@@ -73,13 +72,13 @@ func (r *Router) Route(ctx context.Context, q route.Query) (route.Answer, error)
 	return answer, err
 }
 
-// Isochrone fails with route.ErrUnsupported: OSRM has none.
+// Isochrone fails with route.ErrUnsupported: OSRM has no isochrones.
 func (r *Router) Isochrone(context.Context, route.IsochroneQuery) (route.Isochrone, error) {
 	return route.Isochrone{}, route.ErrUnsupported
 }
 
-// Network lists the modes whose servers answer. Its date is the oldest of theirs, where their data was extracted with a
-// data_version that is a time (osrm-extract --data_version osmosis). Its errors name the mode; those of questions do not.
+// Network lists the modes whose servers answer. Its date is the oldest of theirs, if their data was extracted with a data_version
+// that is a time (osrm-extract --data_version osmosis). Its errors name the mode, unlike those of questions.
 func (r *Router) Network(ctx context.Context) (route.Network, error) {
 	n := route.Network{Engine: "osrm", Attribution: route.OSMAttribution}
 	err := fmt.Errorf("%w: no server is set", route.ErrUnavailable)
@@ -107,8 +106,8 @@ func (r *Router) Network(ctx context.Context) (route.Network, error) {
 	return n, err
 }
 
-// exclusions are all sets of kinds of roads to exclude, the larger first. Of sets of one size the first gives up ferries, which
-// are the least avoidable.
+// exclusions are all sets of kinds of roads to exclude, the larger first. Among sets of one size, the first gives up ferries, which
+// are the hardest to avoid.
 var exclusions = [...]route.Avoid{
 	route.Tolls | route.Motorways | route.Ferries,
 	route.Tolls | route.Motorways, route.Tolls | route.Ferries, route.Motorways | route.Ferries,
@@ -116,8 +115,8 @@ var exclusions = [...]route.Avoid{
 	0,
 }
 
-// relax calls ask with the profile's avoid set and then with smaller ones, until there is a route, or an error that is no matter of
-// what is excluded. A server that does not know the whole set is not asked for less.
+// relax calls ask with the profile's avoid set and then with smaller ones, until there is a route, or an error that does not depend
+// on the exclusions. A server that does not know the whole set is not asked for less.
 func relax(p route.Profile, ask func(excluded route.Avoid) error) error {
 	wanted := excludable(p)
 	for _, excluded := range exclusions {
@@ -134,7 +133,7 @@ func relax(p route.Profile, ask func(excluded route.Avoid) error) error {
 	return route.ErrNoRoute
 }
 
-// excludable is what a mode has to avoid of the profile's set: only cars use motorways and pay tolls.
+// excludable is the part of the profile's avoid set that applies to a mode: only cars use motorways and pay tolls.
 func excludable(p route.Profile) route.Avoid {
 	if p.Mode == route.Car {
 		return p.Avoid

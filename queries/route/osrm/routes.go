@@ -55,8 +55,8 @@ type intersection struct {
 	Classes  []string  `json:"classes"`
 }
 
-// route asks for a route without the roads that are excluded. Steps are asked for in any case: only they have the classes of roads. A
-// leg may leave its bound in any direction, so that it is the route that a matrix has.
+// route asks for a route without the roads that are excluded. Steps are asked for in any case: only they have the classes of roads.
+// A leg may leave its bound in any direction, so that it equals the cell of a matrix.
 func (s *server) route(ctx context.Context, q route.Query, places []place, excluded route.Avoid) (route.Answer, error) {
 	options := "&overview=false&steps=true&geometries=polyline6&continue_straight=false"
 	if len(places) == 2 && q.Alternatives > 0 {
@@ -79,7 +79,7 @@ func (s *server) route(ctx context.Context, q route.Query, places []place, exclu
 	return read, nil
 }
 
-// checkWeight fails with route.ErrUnsupported where the server's profile does not make least what is asked for.
+// checkWeight fails with route.ErrUnsupported if the server's profile does not minimise what the query asks for.
 func (s *server) checkWeight(p route.Profile, weightName string) error {
 	s.weight.Store(&weightName)
 	if (p.Optimization == route.Shortest) != (weightName == "distance") {
@@ -108,7 +108,7 @@ func positions(places []place) []geo.Point {
 	return at
 }
 
-// readAnswer checks an answer and makes it one of route.Router, with at least one route.
+// readAnswer checks an answer and converts it; the result has at least one route.
 func readAnswer(q route.Query, places []place, a answer) (read route.Answer, err error) {
 	if len(a.Routes) == 0 || len(a.Waypoints) != len(places) {
 		return read, &routeserver.BadAnswerError{Reason: "without a route"}
@@ -136,7 +136,7 @@ func readAnswer(q route.Query, places []place, a answer) (read route.Answer, err
 	return read, nil
 }
 
-// readRoute checks a route and makes it one of route.Router.
+// readRoute checks a route and converts it.
 func readRoute(q route.Query, r routeAnswer) (read route.Route, err error) {
 	read = route.Route{Distance: r.Distance, Duration: r.Duration}
 	costs := []float64{r.Distance, r.Duration}

@@ -20,10 +20,10 @@ type server struct {
 	mode route.Mode
 	http *routeserver.Server
 
-	weight atomic.Pointer[string] // name of what the profile makes least; nil until a route was found
+	weight atomic.Pointer[string] // name of what the profile minimises; nil until a route was found
 }
 
-// answer is what a server answers to any request. Code is Ok, or what is wrong.
+// answer is a server's answer to any request. Code is Ok, or an error code.
 type answer struct {
 	Code        string `json:"code"`
 	Message     string `json:"message"`
@@ -44,7 +44,7 @@ type waypoint struct {
 	Name     string    `json:"name"`
 }
 
-// What a server refuses besides route.ErrNoRoute.
+// The refusals of a server besides route.ErrNoRoute.
 var (
 	errOffRoad = errors.New("a position is too far from any road")
 	errTooBig  = fmt.Errorf("%w: the server of OSRM takes less in one request", route.ErrUnavailable)
@@ -69,7 +69,7 @@ func (s *server) ask(ctx context.Context, path string, timeout time.Duration) (a
 	return a, nil
 }
 
-// refusal returns what the code of an answer says.
+// refusal returns the error for the code of an answer.
 func refusal(a answer, excludes bool) error {
 	switch {
 	case a.Code == "Ok":
@@ -107,7 +107,7 @@ func (s *server) requestPath(service string, at []geo.Point, options string, exc
 	return string(path)
 }
 
-// profileNames are the names of the modes in paths. A server ignores them; one that stands in front of several may not.
+// profileNames are the names of the modes in paths. A server ignores them; a proxy in front of several may not.
 var profileNames = map[route.Mode]string{route.Car: "driving", route.Foot: "foot", route.Bike: "bike"}
 
 // classes are the kinds of roads that can be avoided, and the classes that OSRM's own profiles give them.
@@ -134,8 +134,7 @@ func (w waypoint) point() (geo.Point, error) {
 	return p, routeserver.CheckPoint(p)
 }
 
-// dataDate asks for the date of the data, which is zero where the data has none. Every position is near a road here, as no radius is
-// given.
+// dataDate asks for the date of the data, which is zero if the data has none. Without a radius, every position is near a road.
 func (s *server) dataDate(ctx context.Context) (time.Time, error) {
 	a, err := s.ask(ctx, "/nearest/v1/"+profileNames[s.mode]+"/0,0", s.http.Route)
 	if err != nil {

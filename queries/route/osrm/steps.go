@@ -7,8 +7,8 @@ import (
 	"lieudit/queries/route/routeserver"
 )
 
-// maneuverTypes are OSRM's types of manoeuvres (docs/http.md of OSRM). A type that is not here is Continue: OSRM asks for that of
-// types that a client does not know.
+// maneuverTypes are OSRM's types of manoeuvres (docs/http.md of OSRM). A type that is missing here is Continue, as OSRM requires
+// for types that a client does not know.
 var maneuverTypes = map[string]route.ManeuverType{
 	"depart":          route.Depart,
 	"arrive":          route.Arrive,
@@ -39,7 +39,7 @@ var modifiers = map[string]route.Modifier{
 	"uturn":        route.Backwards,
 }
 
-// readSteps makes steps of route.Router. A roundabout is one step here: the road in it and the road behind its exit.
+// readSteps converts steps. A roundabout becomes one step: the road in it and the road after its exit.
 func readSteps(answers []stepAnswer) ([]route.Step, error) {
 	steps := make([]route.Step, 0, len(answers))
 	for i := range answers {
@@ -70,7 +70,7 @@ func readSteps(answers []stepAnswer) ([]route.Step, error) {
 	return steps, nil
 }
 
-// leaveRoundabout adds the road behind the exit to the step of a roundabout.
+// leaveRoundabout adds the road after the exit to the step of a roundabout.
 func leaveRoundabout(s *route.Step, a *stepAnswer) {
 	s.Distance += a.Distance
 	s.Duration += a.Duration
@@ -92,7 +92,7 @@ func (a *stepAnswer) maneuverType(isFerryBefore bool) route.ManeuverType {
 	return kind
 }
 
-// destinationsOf returns what signs show. OSRM writes the numbers of roads before it: "A 6: Lyon, Grenoble".
+// destinationsOf returns the text of the signs. OSRM writes the numbers of roads before it: "A 6: Lyon, Grenoble".
 func destinationsOf(s string) string {
 	if _, places, ok := strings.Cut(s, ": "); ok {
 		return places

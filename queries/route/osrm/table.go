@@ -18,7 +18,7 @@ import (
 // mostInTable is how many origins, and how many destinations, one request has: the default limit of a server, and a path of 5 KB.
 const mostInTable = 100
 
-// Matrix answers as route.Router says. Cells without a way get one with fewer exclusions, as routes do.
+// Matrix implements route.Router. Cells without a way get one with fewer exclusions, as routes do.
 func (r *Router) Matrix(ctx context.Context, q route.MatrixQuery) (route.Matrix, error) {
 	s, err := r.serverFor(q.Mode)
 	if err != nil {
@@ -42,13 +42,13 @@ func (r *Router) Matrix(ctx context.Context, q route.MatrixQuery) (route.Matrix,
 		if t.isFull() || excluded == 0 {
 			return nil
 		}
-		return route.ErrNoRoute // for some, so ask for these with fewer exclusions
+		return route.ErrNoRoute // for some cells: ask for these with fewer exclusions
 	})
 	return t.Matrix, err
 }
 
-// checkTableWeight is checkWeight for a matrix, whose answer does not name the weight: that of the last route does, and where there
-// was none, a route from a place to itself. The place is any, as no radius is given.
+// checkTableWeight is checkWeight for a matrix, whose answer does not name the weight. The last route named it; if there was none
+// yet, a route from a place to itself does. Any place will do, because no radius is given.
 func (s *server) checkTableWeight(ctx context.Context, p route.Profile) error {
 	if s.weight.Load() == nil {
 		a, err := s.ask(ctx, "/route/v1/"+profileNames[s.mode]+"/0,0;0,0?overview=false", s.http.Route)
@@ -63,10 +63,10 @@ func (s *server) checkTableWeight(ctx context.Context, p route.Profile) error {
 	return s.checkWeight(p, *s.weight.Load())
 }
 
-// Nearest answers as route.Router says, from a matrix of one row.
+// Nearest implements route.Router, with a matrix of one row.
 func (r *Router) Nearest(ctx context.Context, q route.NearestQuery) (route.Nearest, error) {
 	if len(q.Destinations) == 0 {
-		q.Destinations, q.Limit = []route.Bound{q.Origin}, 0 // so that the origin is looked for
+		q.Destinations, q.Limit = []route.Bound{q.Origin}, 0 // so that the origin is located
 	}
 	return routeserver.FindNearest(ctx, q, r.Matrix)
 }
@@ -103,7 +103,7 @@ func (t *table) fill(ctx context.Context, excluded route.Avoid) error {
 	return nil
 }
 
-// fillBlock fills a part of the table. What is too much for the server is asked for in halves.
+// fillBlock fills a part of the table. If it is too much for the server, it asks for the halves.
 func (t *table) fillBlock(ctx context.Context, b routeserver.Block, excluded route.Avoid) error {
 	if b.Cells() == 0 {
 		return nil
@@ -124,7 +124,7 @@ func (t *table) fillBlock(ctx context.Context, b routeserver.Block, excluded rou
 	return t.store(b, a)
 }
 
-// fillOnRoad fills a block without the places that are off the road: one of them makes the server refuse all.
+// fillOnRoad fills a block without the places that are off the road: a single one makes the server refuse the whole request.
 func (t *table) fillOnRoad(ctx context.Context, b routeserver.Block, excluded route.Avoid) error {
 	places := t.placesOf(b)
 	near, err := t.server.nearestOf(ctx, places, excluded)
@@ -139,7 +139,7 @@ func (t *table) fillOnRoad(ctx context.Context, b routeserver.Block, excluded ro
 	if on.Cells() > 0 {
 		return t.fillBlock(ctx, on, excluded)
 	}
-	t.mu.Lock() // there is no way, but there is a road
+	t.mu.Lock() // an access without a way
 	defer t.mu.Unlock()
 	return errors.Join(storeAccesses(t.OriginAccesses, t.origins, b.Rows, near[:rows]),
 		storeAccesses(t.DestinationAccesses, t.destinations, b.Columns, near[rows:]))
@@ -174,7 +174,7 @@ func (t *table) askBlock(ctx context.Context, b routeserver.Block, excluded rout
 	return t.server.ask(ctx, path, t.server.http.Matrix)
 }
 
-// numberList lists n numbers from first on.
+// numberList lists n numbers, beginning with first.
 func numberList(first, n int) string {
 	list := make([]string, n)
 	for i := range list {
@@ -206,7 +206,7 @@ func (t *table) store(b routeserver.Block, a answer) error {
 			if duration == nil || distance == nil || t.Durations[row][column] != route.Unreachable {
 				continue
 			}
-			seconds, metres := mendCosts(*duration, *distance)
+			seconds, metres := fixCosts(*duration, *distance)
 			if err := routeserver.CheckCosts(seconds, metres); err != nil {
 				return err
 			}
@@ -222,18 +222,17 @@ const (
 	mostNegativeDistance = -10 // metres
 )
 
-// mendCosts returns the costs that a route has where a cell of a table is a little below 0. A server weighs by tenths of a second. Of
-// two places on one road with less than that between them it takes the second to lie ahead of the first, even where it lies behind,
-// and a table then has the way between them with a minus. A route has the distance without, and no duration. What is farther below 0
-// stays as it is.
-func mendCosts(duration, distance float64) (seconds, metres float64) {
+// fixCosts corrects the costs of a cell that are slightly negative. A server weighs by tenths of a second. If two places on one
+// road are closer than that, it takes the second to lie ahead of the first even if it lies behind, and a table then has a negative
+// distance and duration. A route has the positive distance, and no duration. Lower costs are left unchanged.
+func fixCosts(duration, distance float64) (seconds, metres float64) {
 	if duration < mostNegativeDuration || distance < mostNegativeDistance {
 		return duration, distance
 	}
 	return max(0, duration), math.Abs(distance)
 }
 
-// storeAccesses stores where places meet the network, for those that do and of which it is not known yet.
+// storeAccesses stores where places meet the network, for places whose access is found and not known yet.
 func storeAccesses(accesses []route.Access, places []place, at []int, waypoints []waypoint) error {
 	for i, index := range at {
 		if waypoints[i].Location == nil {

@@ -12,10 +12,10 @@ import (
 	"lieudit/queries/route/graph"
 )
 
-// Customize computes the matrices of all cells for a profile, on all cores: those of level 1 from the edges, those of the others from
-// the level below. base is the metric of the same mode and optimization that avoids nothing, or nil where p avoids nothing; what equals
-// it is shared with it. The same graph and profile make the same columns. It needs the memory of a result that shares nothing. It fails
-// only with ctx's error.
+// Customize computes the matrices of all cells for a profile, on all cores: those of level 1 from the edges, those of the others
+// from the level below. base is the metric of the same mode and optimization that avoids nothing, or nil if p avoids nothing; equal
+// matrices are shared with it. The same graph and profile make the same columns. While it runs, it needs the memory of a result
+// that shares nothing. It fails only with ctx's error.
 func Customize(ctx context.Context, t *Topology, g *graph.Graph, p route.Profile, base *Metric) (*Metric, error) {
 	size := t.FirstWeight[t.Cells()]
 	c := &customization{
@@ -43,7 +43,7 @@ type customization struct {
 	topology *Topology
 	graph    *graph.Graph
 	weigher  *Weigher
-	children [][]uint32 // of each cell above level 1 those that it holds
+	children [][]uint32 // for each cell above level 1, the cells that it holds
 	metric   *Metric
 }
 
@@ -100,12 +100,13 @@ type worker struct {
 	matrices map[uint32]matrix // on other levels, of each child
 }
 
-// state says which states follow it, as a range. An exit of the cell has none, because a path that leaves the cell is not followed.
+// state holds the range of states that follow it. The range of an exit is empty, because a path that leaves the cell is not
+// followed.
 type state struct {
 	first uint32 // that follow
 	count uint32
 	turns uint32 // level 1: where the costs of its turns begin in Graph.Turns
-	row   matrix // other levels: what it costs to reach them
+	row   matrix // other levels: the costs of reaching them
 }
 
 // matrix is that of a child, or one row of it.
@@ -247,7 +248,7 @@ func (w *worker) entryState(entry uint32, level int) state {
 	return w.edgeState(c.Edge(), first)
 }
 
-// resetLabels forgets the search from the entry before.
+// resetLabels discards the search from the previous entry.
 func (w *worker) resetLabels() {
 	w.labels = w.labels[:0]
 	for range w.states {
@@ -281,7 +282,7 @@ func (w *worker) relax(s state, at Weight, level int) {
 	}
 }
 
-// relaxEdges is relax on level 1, where what follows are edges and turns.
+// relaxEdges is relax on level 1, where edges and turns follow.
 func (w *worker) relaxEdges(s state, at Weight) {
 	for i := range s.count {
 		turn := w.graph.Turns[s.turns+i]
@@ -303,7 +304,7 @@ func (w *worker) improve(to uint32, next Weight) {
 	}
 }
 
-// writeMatrixRow writes what it costs to reach each exit from the entry that was searched.
+// writeMatrixRow writes the costs of reaching each exit from the entry of the search.
 func (w *worker) writeMatrixRow(first uint32) {
 	for i, exit := range w.exits {
 		w.metric.Weights[first+uint32(i)] = w.labels[exit].Key

@@ -1,11 +1,11 @@
 package overlay
 
-// Heap is the priority queue of a search: a heap with four children for each item. It has no decrease-key: a state is pushed again with
-// each better weight, and the caller drops a popped item whose weight is not the label of its state. Of equal weights any may
-// come first, the same each time. container/heap would allocate for each item and call through an interface.
+// Heap is the priority queue of a search: a heap with four children for each item. It has no decrease-key: a state is pushed again
+// with each better weight, and the caller drops a popped item whose weight is not the label of its state. The order of equal
+// weights is unspecified but always the same. container/heap would allocate for each item and call through an interface.
 type Heap []Item
 
-// Item is a state with the weight of a path to it, in 16 bytes. What a state numbers is up to the search: an edge or a label.
+// Item is a state with the weight of a path to it, in 16 bytes. The search decides what a state is: an edge or a label.
 type Item struct {
 	Key     uint64
 	Penalty uint32

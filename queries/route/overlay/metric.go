@@ -1,16 +1,16 @@
 package overlay
 
-// Metric is what it costs to cross each cell, for one profile. Its columns are read-only and may lie in a mapped file. It is safe for
-// concurrent use.
+// Metric holds the costs of crossing each cell, for one profile. Its columns are read-only and may lie in a mapped file. It is safe
+// for concurrent use.
 type Metric struct {
 	// First is where the matrix of each cell begins in Weights, or in those of Base if the word IsShared of the cell is 1.
 	First     []uint32
 	IsShared  []uint32
 	Weights   []uint64 // keys: rows of entries, columns of exits; NoPath where no path leads within the cell
-	Penalties []uint32 // of each of Weights its penalty; empty where no weight of the profile has one
+	Penalties []uint32 // the penalty of each weight; empty if no weight of the profile has one
 
-	// Base is the metric of the same mode and optimization that avoids nothing; nil for that one itself. It is not a column: who
-	// reads a Metric from a file sets it.
+	// Base is the metric of the same mode and optimization that avoids nothing; nil for that one itself. It is not a column: code
+	// that reads a Metric from a file must set it.
 	Base *Metric
 }
 
@@ -24,7 +24,7 @@ func (m *Metric) Matrix(t *Topology, cell uint32) (keys []uint64, penalties []ui
 	return m.cut(first, size)
 }
 
-// cut returns a matrix by its place in the columns.
+// cut returns the matrix at a position in the columns.
 func (m *Metric) cut(first, size uint32) (keys []uint64, penalties []uint32) {
 	if len(m.Penalties) > 0 {
 		penalties = m.Penalties[first : first+size]

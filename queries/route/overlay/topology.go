@@ -1,16 +1,16 @@
 // Package overlay adds shortcuts to a road graph, so that a search across a country looks at a few thousand edges. It is
 // customizable route planning (CRP; Delling, Goldberg, Pajor and Werneck, 2011): the cells of the graph do not depend on weights,
-// and what it costs to cross them, a metric, is computed for each profile in seconds. Its one constraint: a shortcut costs
-// exactly what the best path within its cell costs.
+// and the metric of a profile, which holds the costs of crossing them, is computed in seconds. A shortcut costs exactly as much as
+// the best path within its cell.
 //
 //	graph.Graph with Cells          ── NewTopology ──► Topology: which edges enter and leave each cell
 //	Topology, Graph, route.Profile  ── Customize   ──► Metric: of each cell a matrix from its entries to its exits
 //	Topology, Metric                ──► package search
 //
-// The states of a search are edges: to be at an edge is to have driven it to its head. An edge whose ends lie in different cells
-// of a level is a cut edge of that level (and of all finer ones). It is an exit of the cell that it leaves and an entry of the
-// cell that it enters. The matrix of a cell says what the best path within the cell costs from the head of an entry to the head of an
-// exit: turns and the exit included, the entry not. A path through the cells needs nothing else.
+// The states of a search are edges: to be at an edge is to have driven it to its head. An edge whose ends lie in different cells of
+// a level is a cut edge of that level (and of all finer ones). It is an exit of the cell that it leaves and an entry of the cell
+// that it enters. The matrix of a cell holds the costs of the best paths within the cell from the head of an entry to the head of
+// an exit, including turns and the exit but not the entry. That is all a path through the cells needs.
 package overlay
 
 import (
@@ -22,15 +22,16 @@ import (
 	"lieudit/queries/route/graph"
 )
 
-// Topology says which edges enter and leave each cell. It depends on the cells alone. Its columns are read-only and may lie in a
-// mapped file. The cells of all levels are numbered through, the finest level first: cell c of level l is LevelFirst[l-1] + c.
+// Topology says which edges enter and leave each cell. It depends only on the cells. Its columns are read-only and may lie in a
+// mapped file. The cells of all levels are numbered consecutively, the finest level first: cell c of level l is LevelFirst[l-1] +
+// c.
 type Topology struct {
-	LevelFirst []uint32 // of each level its first cell, and one more at the end
+	LevelFirst []uint32 // the first cell of each level, and one more at the end
 
-	Ancestors     []uint32 // of each cell of level 1 the cells that hold it, itself first: one for each level
+	Ancestors     []uint32 // for each cell of level 1, the cells that hold it, itself first: one for each level
 	FirstJunction []uint32 // of each cell of level 1, and one more at the end
 
-	// Of each cell, and one more at the end.
+	// By cell, with one more at the end.
 	FirstEntry  []uint32 // its entries are Entries[FirstEntry[c]:FirstEntry[c+1]], ascending
 	FirstExit   []uint32
 	FirstWeight []uint32 // where its matrix begins in a Metric that shares none
@@ -51,9 +52,9 @@ const (
 )
 
 var (
-	// ErrUnordered says that cells are not numbered in the order of their junctions, so that they cannot be ranges of them.
+	// ErrUnordered means that cells are not numbered in the order of their junctions, so that they are not ranges of junctions.
 	ErrUnordered = errors.New("the junctions of a cell are not consecutive")
-	// ErrTooManyCuts says that too many edges enter or leave a cell: such a division into cells is of no use.
+	// ErrTooManyCuts means that too many edges enter or leave a cell: the division into cells is useless.
 	ErrTooManyCuts = errors.New("too many edges enter or leave a cell")
 )
 
@@ -120,7 +121,7 @@ func (c Cut) TailCell() uint32 { return c[cutTail] }
 // HeadCell is the cell of level 1 that the edge enters.
 func (c Cut) HeadCell() uint32 { return c[cutHead] }
 
-// CutOf returns the number of a cut edge that is an exit of a cell of level 1. No other edge may be asked for.
+// CutOf returns the number of a cut edge that is an exit of a cell of level 1. The edge must be such an exit.
 func (t *Topology) CutOf(edge, cell uint32) uint32 {
 	exits := t.ExitsOf(cell)
 	i, _ := slices.BinarySearchFunc(exits, edge, func(cut, edge uint32) int { return cmp.Compare(t.Cut(cut).Edge(), edge) })
@@ -176,7 +177,8 @@ func (t *Topology) findJunctions(cells *graph.Cells) {
 	}
 }
 
-// findCuts lists the edges between different cells of level 1. On a level where an edge is not a cut edge its record keeps graph.None.
+// findCuts lists the edges between different cells of level 1. The record of an edge holds graph.None for levels on which it is not
+// a cut edge.
 func (t *Topology) findCuts(g *graph.Graph) {
 	unplaced := slices.Repeat([]uint32{graph.None}, t.Levels())
 	for e, tail := range g.Tail {
@@ -223,7 +225,7 @@ func (t *Topology) listEntriesAndExits() {
 	})
 }
 
-// locateMatrices gives the matrix of each cell its part of the weights. false says that a cell has too many cut edges, or that all
+// locateMatrices gives the matrix of each cell its part of the weights. It returns false if a cell has too many cut edges, or all
 // cells together have too many weights.
 func (t *Topology) locateMatrices() bool {
 	t.FirstWeight = make([]uint32, t.Cells()+1)

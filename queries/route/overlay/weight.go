@@ -5,18 +5,19 @@ import (
 	"lieudit/queries/route/graph"
 )
 
-// Weight is what a path costs, as searches compare and add it. It holds two figures, because what makes a path the better choice is
-// not all time. Key has the primary cost in its upper half, which is made least, and the secondary in the lower: duration and
-// distance, or the other way round for the shortest path. The primary holds penalties too: what graph.Graph.Penalty says of an edge,
-// the factor route.AvoidFactor of an avoided road, and the excess of the places where a path begins and ends. Penalty is how much of the primary they are, so Weigher.Cost takes them out
-// again and tells what the chosen path really costs. Of two paths with the same primary the one with the smaller secondary is better. The
-// order is total over all three numbers, so every exact search finds the same costs. Costs are in the units of package graph.
+// Weight is the cost of a path in the form that searches compare and add. The upper half of Key is the primary cost, which searches
+// minimise, and the lower half the secondary: duration and distance, or the other way round for the shortest path. The primary
+// includes penalties, because not only time makes a path the better choice: the Penalty of an edge in graph.Graph, the factor
+// route.AvoidFactor of an avoided road, and the excess of the places where a path begins and ends. Penalty is their sum, so that
+// Weigher.Cost can subtract them and return the real cost of the chosen path. Between paths with the same primary the smaller
+// secondary wins. The order is total over all three numbers, so every exact search finds the same costs. Costs are in the units of
+// package graph.
 type Weight struct {
 	Key     uint64
 	Penalty uint32
 }
 
-// NoPath is the key from which on a weight means that there is no path. The sum of two such keys does not overflow.
+// A weight whose key is NoPath or more means that no path exists. The sum of two such keys does not overflow.
 const NoPath = uint64(1) << 63
 
 // IsLess orders weights.
@@ -32,12 +33,11 @@ func (w Weight) Plus(other Weight) Weight {
 // Minus is the weight of a path without its last part, which weighs end.
 func (w Weight) Minus(end Weight) Weight { return Weight{w.Key - end.Key, w.Penalty - end.Penalty} }
 
-// lastResort is the excess of what is chosen only if nothing else leads to a path, in units of the primary cost: more than any path
-// weighs in practice, and two of them are less than NoPath.
+// lastResort is the excess of a place that is chosen only if there is no other path, in units of the primary cost: more than any
+// path weighs in practice, and two of them are less than NoPath.
 const lastResort = 200_000_000
 
-// Plain is a weight without its penalties, but for the last resorts: what is taken in want of anything better weighs more than
-// the rest.
+// Plain is a weight without its penalties, except for last resorts, which still weigh more than anything else.
 func (w Weight) Plain() Weight {
 	return Weight{Key: w.Key - uint64(w.Penalty%lastResort)<<32}
 }
@@ -53,7 +53,7 @@ type Weigher struct {
 	flags      []graph.Flags
 	duration   []uint32
 	distance   []uint32
-	penalty    []uint32 // nil if the profile heeds none
+	penalty    []uint32 // nil if the profile ignores penalties
 }
 
 // NewWeigher returns the weigher of a profile. The graph must be that of the profile's mode.
@@ -110,7 +110,8 @@ func (w *Weigher) weigh(e, duration, distance, penalty uint32) Weight {
 	return Weight{uint64(chosen)<<32 | uint64(secondary), chosen - primary}
 }
 
-// Excess is a weight that counts when paths are compared and is not told, as a penalty is. It is given in the units of the graph.
+// Excess is a weight that counts when paths are compared but is not part of the cost, like a penalty. It is given in the units of
+// the graph.
 func (w *Weigher) Excess(duration, distance uint32, isLastResort bool) Weight {
 	excess := duration
 	if w.IsShortest {
@@ -134,7 +135,7 @@ func (w *Weigher) HasAvoided() bool { return w.avoid != 0 }
 // HasPenalties reports whether a weight may hold a penalty.
 func (w *Weigher) HasPenalties() bool { return w.avoid != 0 || w.penalty != nil }
 
-// Cost returns what the path of a weight costs without penalties: duration and distance in units of the graph.
+// Cost returns the cost of a weight without penalties: duration and distance in units of the graph.
 func (w *Weigher) Cost(of Weight) (duration, distance uint32) {
 	primary := uint32(of.Key>>32) - of.Penalty
 	if w.IsShortest {

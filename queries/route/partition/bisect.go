@@ -12,7 +12,7 @@ import (
 var directions = [][2]int64{{1, 0}, {0, 1}, {1, 1}, {1, -1}, {2, 1}, {1, 2}, {2, -1}, {1, -2}}
 
 // outerShare is the share of the junctions that are sources, and of those that are sinks. It was measured on Delaware and Porto:
-// from 0.3 on there are more shortcuts, below 0.15 ever smaller cells.
+// above 0.3 there are more shortcuts, below 0.15 the cells become ever smaller.
 const outerShare = 0.2
 
 // parallelNodes is the number of nodes from which the directions of one piece are tried on several cores.
@@ -26,11 +26,11 @@ type cut struct {
 	side      []bool // of each node
 }
 
-// cost is what a cut is compared by: a cell has a shortcut for each pair of edges cut, hence the square, and a cut far from the
-// middle has to be followed by more cuts.
+// cost is the measure by which cuts are compared: a cell has a shortcut for each pair of edges cut, hence the square, and a cut far
+// from the middle requires more cuts.
 func cost(value, small int) float64 { return float64(value) * float64(value) / float64(small) }
 
-// isBetter compares costs. Of equal cuts the more even is better, of these the one of the earlier direction.
+// isBetter compares costs. Ties go to the more even cut, then to the earlier direction.
 func (c *cut) isBetter(than *cut) bool {
 	if than == nil {
 		return true
@@ -46,7 +46,7 @@ type search struct {
 	best  *cut
 }
 
-// bisect divides a piece in two. It gives the piece's memory up.
+// bisect divides a piece in two. It releases the memory of the piece.
 func (d *divider) bisect(ctx context.Context, p *piece) (a, b *piece, err error) {
 	s := &search{piece: p}
 	var next atomic.Int32
@@ -100,15 +100,15 @@ func (s *search) try(f *flow, direction int) {
 	}
 }
 
-// isUseless returns whether a cut of this value is worse than the best even if it divides the piece evenly.
+// isUseless reports whether a cut of this value is worse than the best even if it divides the piece evenly.
 func (s *search) isUseless(value int) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.best != nil && cost(value, s.piece.total/2) > cost(s.best.value, s.best.small)
 }
 
-// choose makes sources of the nodes farthest back in a direction and sinks of those farthest ahead: of each at least one, and as
-// many as stand for want junctions.
+// choose makes sources of the nodes farthest back in a direction and sinks of those farthest ahead: at least one of each, and
+// enough to stand for want junctions.
 func (f *flow) choose(direction [2]int64, want int) {
 	p := f.p
 	for v := range f.keys {
@@ -121,7 +121,7 @@ func (f *flow) choose(direction [2]int64, want int) {
 	f.mark(sink, want)
 }
 
-// mark puts the nodes with the smallest keys on a side; of equal ones the sources are the first and the sinks the last.
+// mark puts the nodes with the smallest keys on a side; among equal keys, sources are taken from the front and sinks from the back.
 func (f *flow) mark(side uint8, want int) {
 	const classes = 1 << 12
 	var size [classes]int

@@ -14,12 +14,12 @@ const (
 type flow struct {
 	p     *piece
 	side  []uint8
-	rim   [3][]int32 // of source and sink the nodes that have a neighbour on another side
-	left  []int32    // of each arc what it can carry still
-	level []int32    // of each node its distance from the sinks in the residual network, plus base; below base: not reached
+	rim   [3][]int32 // for source and sink, the nodes that have a neighbour on another side
+	left  []int32    // the remaining capacity of each arc
+	level []int32    // the distance of each node from the sinks in the residual network, plus base; below base: not reached
 	base  int32
 	top   int32   // highest level given
-	next  []int32 // of each node that was reached the arc to try next
+	next  []int32 // for each node that was reached, the arc to try next
 	queue []int32
 	path  []int32 // arcs from a source to the node that is being tried
 	keys  []int64
@@ -63,8 +63,8 @@ func (f *flow) findRims() {
 	}
 }
 
-// maximize sends flow until no more can be sent, or until isEnough says that a cut of this value is of no use. It returns whether
-// the flow is a maximum; then reaches tells what can reach a sink.
+// maximize sends flow until no more can be sent, or until isEnough rejects a cut of this value. It reports whether the flow is a
+// maximum; if so, reaches holds the nodes that can reach a sink.
 func (f *flow) maximize(isEnough func(value int) bool) bool {
 	f.findRims()
 	for !isEnough(f.value) {
@@ -77,7 +77,7 @@ func (f *flow) maximize(isEnough func(value int) bool) bool {
 }
 
 // giveLevels gives levels to the nodes from which a sink can be reached in the residual network, the nearest first, until sources
-// have one; it returns whether any has. From the sources it goes the other way round.
+// have one; it reports whether any source has one. When it starts at the sources, it works the other way round.
 func (f *flow) giveLevels(start uint8) bool {
 	p := f.p
 	f.base = f.top + 1
@@ -106,7 +106,7 @@ func (f *flow) giveLevels(start uint8) bool {
 	return last < math.MaxInt32
 }
 
-// isOpen returns whether flow can still be sent along an arc, or against it when levels start at the sinks.
+// isOpen reports whether flow can still be sent along an arc, or against it when levels start at the sinks.
 func (f *flow) isOpen(a int32, start uint8) bool {
 	if start == sink {
 		a = f.p.back[a]
@@ -128,8 +128,8 @@ func (f *flow) augment() {
 	}
 }
 
-// step continues from the end of the path: to the next node, back where there is none, or to the first full arc once a sink is
-// reached. It returns the new end, or -1 when the source has no way left.
+// step continues from the end of the path: to the next node, back if there is no next node, or to the first full arc once a sink is
+// reached. It returns the new end, or -1 if the source has no way left.
 func (f *flow) step(v int32) int32 {
 	if f.side[v] == sink {
 		return f.send()
@@ -150,7 +150,7 @@ func (f *flow) step(v int32) int32 {
 	return v
 }
 
-// send sends as much along the path as it can carry. It returns the node before the first arc that is full then.
+// send sends as much along the path as it can carry. It returns the node before the first arc that is now full.
 func (f *flow) send() int32 {
 	amount := int32(math.MaxInt32)
 	for _, a := range f.path {
@@ -172,8 +172,8 @@ func (f *flow) send() int32 {
 
 func (f *flow) tail(a int32) int32 { return f.p.head[f.p.back[a]] }
 
-// halves returns the two sides of the smallest cut: true for the nodes on the side of the sources. Of the cut nearest to the
-// sources and that nearest to the sinks it takes the one with the more even sides; small is the size of its smaller side.
+// halves returns the two sides of the smallest cut: true for the nodes on the side of the sources. It chooses between the cut
+// nearest to the sources and the one nearest to the sinks, by the more even sides; small is the size of its smaller side.
 func (f *flow) halves() (side []bool, small int) {
 	side = make([]bool, len(f.side))
 	atSink := 0

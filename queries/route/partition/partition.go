@@ -1,13 +1,13 @@
-// Package partition divides the junctions of a road network into cells on several levels, so that few roads lead from one cell
-// to another: the fewer they are, the fewer shortcuts package overlay has to keep. Its one constraint: the cells depend on the
-// input alone, never on the number of cores or on time.
+// Package partition divides the junctions of a road network into cells on several levels, so that few roads lead from one cell to
+// another: the fewer they are, the fewer shortcuts package overlay has to keep. The cells depend only on the input, never on the
+// number of cores or on time.
 //
 //	Input ── newPiece, contract ──► piece ── bisect ──► two pieces ── bisect ──► … ──► cells of level 1
 //
-// A piece is a set of junctions with the roads between them. Stretches that no good cut goes through, such as dead ends and
-// chains, count as one junction from the start. A piece is bisected along the smallest cut between the junctions that lie
-// farthest out in a direction and those farthest out on the other side (inertial flow); of several directions the one with
-// the best cut for its balance wins. A piece that first fits the size of a level is a cell of it, so that cells are nested.
+// A piece is a set of junctions with the roads between them. Stretches that no good cut crosses, such as dead ends and chains,
+// count as one junction from the start. A piece is bisected along the smallest cut between the junctions that lie farthest out in a
+// direction and those farthest out on the other side (inertial flow); among several directions the one with the best cut for its
+// balance wins. A piece becomes a cell of a level as soon as it fits the size of that level, so cells are nested.
 package partition
 
 import (
@@ -26,24 +26,24 @@ import (
 
 // Input is a road network without directions.
 type Input struct {
-	Lon, Lat []int32     // of each junction, in 1e-7 degrees
+	Lon, Lat []int32     // by junction, in 1e-7 degrees
 	Edges    [][2]uint32 // pairs of junctions; a pair given twice weighs twice, a loop is ignored
 }
 
 // Result is the division into cells. Order holds for each junction its new number: the junctions of a cell have consecutive
-// numbers, on every level. Cells goes by the new numbers. Cells too are numbered along the junctions.
+// numbers, on every level. Cells uses the new numbers. Cells too are numbered along the junctions.
 type Result struct {
 	Order []uint32
 	Cells graph.Cells
 }
 
-// ErrInput says that an input names junctions that do not exist, or that sizes do not ascend from 1 on.
+// ErrInput means that an input refers to junctions that do not exist, or that sizes do not ascend from 1.
 var ErrInput = errors.New("no valid input of a partition")
 
-// Cells divides junctions into cells of at most sizes[l-1] junctions on level l; sizes ascend. A level above the first that
-// would have a single cell is left out. Junctions without edges and unconnected parts go with those that lie next to them.
-// progress, which may be nil, is told how much of the work is done, one call at a time. It uses all cores and about 250 bytes
-// of memory a junction.
+// Cells divides junctions into cells of at most sizes[l-1] junctions on level l; sizes ascend. A level above the first that would
+// have a single cell is left out. Junctions without edges and unconnected parts join their neighbours on the map. progress, which
+// may be nil, is called with the share of the work done, one call at a time. Cells uses all cores and about 250 bytes of memory per
+// junction.
 func Cells(ctx context.Context, in Input, sizes []int, progress func(done, total int64)) (Result, error) {
 	if err := in.check(sizes); err != nil {
 		return Result{}, err
@@ -83,13 +83,13 @@ const (
 	maxLevels    = 100
 )
 
-// divider divides the junctions of one call of Cells. The goroutine that divides a piece owns the places of its junctions in
+// divider divides the junctions of one call of Cells. The goroutine that divides a piece owns the elements of its junctions in
 // junctions and begins.
 type divider struct {
 	sizes     []int
 	members   members  // the junctions that each junction of a piece stands for
 	junctions []uint32 // in their new order
-	begins    []uint8  // of each place in the new order the highest level of which a cell begins there; 0 for none
+	begins    []uint8  // for each position in the new order, the highest level of which a cell begins there, or 0
 
 	group   *errgroup.Group
 	scratch sync.Pool // of *flow
@@ -116,8 +116,8 @@ func (d *divider) run(ctx context.Context, in Input) error {
 	return err
 }
 
-// divide divides a piece into cells, the junctions of which take the places from first on. The cells that hold it are those of
-// the levels from level on.
+// divide divides a piece into cells, whose junctions take the positions from first on. It lies in cells of the levels from level
+// on.
 func (d *divider) divide(ctx context.Context, p *piece, first, level int) error {
 	if fits, _ := slices.BinarySearch(d.sizes, p.total); fits+1 < level {
 		d.begins[first] = max(d.begins[first], uint8(level-1))
@@ -149,7 +149,7 @@ func (d *divider) place(p *piece, first int) {
 	}
 }
 
-// report tells of finished work.
+// report reports finished work.
 func (d *divider) report(work float64) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -157,7 +157,7 @@ func (d *divider) report(work float64) {
 	d.progress(int64(d.done), int64(d.total))
 }
 
-// workOf estimates the work of dividing some junctions into cells of at most size: each takes part in as many bisections as
+// workOf estimates the work of dividing some junctions into cells of at most size: each junction takes part in the bisections that
 // halve the number down to the size.
 func workOf(junctions, size int) float64 {
 	if junctions <= size {

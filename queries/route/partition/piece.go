@@ -6,16 +6,16 @@ import (
 	"slices"
 )
 
-// piece is a part of the network in adjacency arrays of its own, so that work on a small piece stays within a small part of
-// memory. Its nodes stand for one junction or more. An edge is two arcs, one at each end.
+// piece is a part of the network with its own adjacency arrays, so that work on a small piece stays within a small part of memory.
+// A node stands for one or more junctions. An edge is two arcs, one at each end.
 type piece struct {
-	id    []int32 // of each node its number in the divider's members
+	id    []int32 // the number of each node in the divider's members
 	x, y  []int32 // position, in units that are equally long in both directions
 	size  []int32 // junctions that the node stands for
 	first []int32 // the arcs of node v are numbered from first[v] up to first[v+1]
-	head  []int32 // of each arc; those of a node ascend
-	cap   []int32 // of each arc the number of edges that it stands for
-	back  []int32 // of each arc the one in the other direction
+	head  []int32 // by arc; those of a node ascend
+	cap   []int32 // the number of edges that each arc stands for
+	back  []int32 // the opposite of each arc
 	total int     // sum of size
 }
 
@@ -184,7 +184,7 @@ func emptyPiece(nodes, arcs int) *piece {
 	}
 }
 
-// part makes a piece of the nodes on one side. place is memory for a number of each node, renumbered for one of each arc.
+// part makes a piece of the nodes on one side. place is scratch memory for a number per node, renumbered for one per arc.
 func (p *piece) part(side []bool, want bool, place, renumbered []int32) *piece {
 	nodes, arcs := 0, 0
 	for v := range p.id {

@@ -2,9 +2,9 @@ package partition
 
 import "slices"
 
-// stretches groups the nodes that no cut needs to part: a dead end goes to the node that it hangs on, and a node of a chain to
-// one of its two neighbours. No group stands for more than limit junctions, so that pieces can be divided evenly. It returns
-// the group of each node and the number of groups.
+// stretches groups the nodes that no cut needs to separate: a dead end joins the node that it is attached to, and a node of a chain
+// one of its two neighbours. No group stands for more than limit junctions, so that pieces can be divided evenly. It returns the
+// group of each node and the number of groups.
 func (p *piece) stretches(limit int) (group []int32, groups int) {
 	s := &stretcher{
 		piece: p, limit: int32(limit),
@@ -35,9 +35,9 @@ func (p *piece) stretches(limit int) (group []int32, groups int) {
 type stretcher struct {
 	*piece
 	limit  int32
-	parent []int32 // of each node one of its group that is nearer to the root
-	size   []int32 // of each root the junctions of its group
-	gone   []bool  // whether the node was folded into the one that it hung on
+	parent []int32 // for each node, a node of its group that is nearer to the root
+	size   []int32 // for each root, the junctions of its group
+	gone   []bool  // whether the node was folded into its neighbour
 }
 
 func (s *stretcher) root(v int32) int32 {
@@ -48,7 +48,7 @@ func (s *stretcher) root(v int32) int32 {
 	return v
 }
 
-// join puts the group of v into that of u, unless they are one or too large together.
+// join puts the group of v into that of u, unless they are the same or too large together.
 func (s *stretcher) join(v, u int32) bool {
 	v, u = s.root(v), s.root(u)
 	if v == u || s.size[v]+s.size[u] > s.limit {
@@ -59,7 +59,7 @@ func (s *stretcher) join(v, u int32) bool {
 	return true
 }
 
-// foldDeadEnds folds dead ends, and what becomes a dead end by that. degree counts the neighbours that are left.
+// foldDeadEnds folds dead ends, and the nodes that become dead ends by that. degree counts the neighbours that are left.
 func (s *stretcher) foldDeadEnds(degree []int32) {
 	for leaf := range s.parent {
 		for v := int32(leaf); degree[v] == 1 && !s.gone[v]; {
@@ -96,7 +96,7 @@ func (s *stretcher) foldChains(degree []int32) {
 	}
 }
 
-// left is the first neighbour of a node that is not gone and not the one excepted.
+// left is the first neighbour of a node that is neither gone nor the excepted one.
 func (s *stretcher) left(v, except int32) int32 {
 	for a := s.first[v]; a < s.first[v+1]; a++ {
 		if u := s.head[a]; u != except && !s.gone[u] {
