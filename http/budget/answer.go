@@ -20,7 +20,7 @@ type Answer struct {
 
 	budget *Budget
 	ctx    context.Context // of the request
-	share  *Share          // nil: nothing is reserved
+	share  *Share          // nil if nothing is reserved
 }
 
 // NewAnswer returns an Answer without a share. Release must be called when the answer has been sent.
@@ -39,9 +39,9 @@ func (a *Answer) Reserve(n int64) (err error) {
 	return err
 }
 
-// Fit resizes the share for an answer whose text has n bytes. If the answer exceeds the account's part, it takes all of that: otherwise it
-// could never be sent. It fails with ErrOverloaded if the answer is larger than what was reserved for it and the budget does not
-// have enough left.
+// Fit resizes the share for an answer whose text has n bytes. If the answer exceeds the account's part, it takes all of that part:
+// otherwise it could never be sent. It fails with ErrOverloaded if the answer is larger than what was reserved for it and the budget does
+// not have enough left.
 func (a *Answer) Fit(n int64) error {
 	switch {
 	case a == nil:

@@ -9,12 +9,12 @@ import (
 // SmallBody is the largest body, in bytes, that needs no share of the budget.
 const SmallBody = 64 << 10
 
-// Admission says by which rules LimitBody admits a body.
+// Admission holds the rules by which LimitBody admits a body.
 type Admission struct {
 	Account string       // whose part of the budget a large body takes
 	Limit   int64        // bytes of the largest body that is read
-	Cost    int64        // what a large body takes of the budget, if that does not count bytes; 0: its bytes
-	Allow   func() error // called once before a large body is read; an error refuses it; nil: every body may be read
+	Cost    int64        // what a large body takes of a budget that does not count bytes; 0 if it counts bytes
+	Allow   func() error // called once before a large body is read, which an error refuses; nil if every body may be read
 }
 
 // LimitBody replaces the body of a request by one that is read within the admission's limit and the budget. Reads beyond the
@@ -34,17 +34,17 @@ func LimitBody(b *Budget, r *http.Request, a Admission) (release func()) {
 	return l.releaseBudget
 }
 
-// limitedBody is the body that LimitBody puts in place. One goroutine reads it.
+// limitedBody is the body that LimitBody installs. One goroutine reads it.
 type limitedBody struct {
 	io.ReadCloser
 	budget       *Budget
 	ctx          context.Context // of the request
 	admission    Admission
-	declared     int64 // -1: the length is not known
+	declared     int64 // -1 if the length is not known
 	read         int64
 	admitted     bool
 	err          error  // of admit; every later read returns it
-	releaseShare func() // gives it back; nil: it holds none
+	releaseShare func() // gives the share back; nil if the body holds none
 }
 
 func (l *limitedBody) Read(p []byte) (int, error) {

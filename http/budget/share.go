@@ -45,7 +45,7 @@ func (b *Budget) grant(a *account, units int64) *Share {
 	return &Share{budget: b, share: &share{account: a, units: units}}
 }
 
-// accountOf returns the account with a name; an account that holds no share and waits for none is created. The lock is held.
+// accountOf returns the account with a name, and creates it unless it already holds or waits for a share. The lock is held.
 func (b *Budget) accountOf(name string) *account {
 	a := b.accounts[name]
 	if a == nil {

@@ -1,10 +1,10 @@
-// Package clientip tells which address a request comes from where proxies stand in front. Its constraint: nothing that a client
-// sends decides the address; only what trusted proxies wrote about their own connections does.
+// Package clientip finds the address that a request comes from behind proxies. Nothing that a client sends decides the address,
+// only what trusted proxies wrote about their own connections.
 //
-// A Finder knows who is trusted (ParseTrusted). FindClient begins at the connection and goes back along the addresses of
-// X-Forwarded-For or Forwarded (header.go) as long as they are of trusted proxies: each proxy appends the address that it was
-// connected from, so that the last one that is not trusted was written by a trusted proxy, and all before it by anybody. Handler
-// notices proxies that are in use and not trusted, and Check tells operators of them.
+// A Finder knows the trusted proxies (ParseTrusted). FindClient begins at the connection and follows the addresses of
+// X-Forwarded-For or Forwarded (header.go) backwards while they belong to trusted proxies: each proxy appends the address of its
+// peer, so a trusted proxy wrote the last untrusted address, and anybody may have written those before it. Handler notices proxies
+// that are in use but not trusted, and Check reports them to operators.
 package clientip
 
 import (
@@ -18,8 +18,8 @@ import (
 	"sync/atomic"
 )
 
-// ParseTrusted parses a list of prefixes (CIDR) or addresses with commas between them. The empty list trusts nobody. A prefix
-// that holds all addresses is refused: then each client would choose its own.
+// ParseTrusted parses a list of prefixes (CIDR) or addresses with commas between them. An empty list trusts nobody. A prefix that
+// contains all addresses is refused, because every client could then choose its own address.
 func ParseTrusted(list string) ([]netip.Prefix, error) {
 	var trusted []netip.Prefix
 	for text := range strings.SplitSeq(list, ",") {
@@ -39,7 +39,7 @@ func ParseTrusted(list string) ([]netip.Prefix, error) {
 	return trusted, nil
 }
 
-// parsePrefix parses one prefix, or an address as the prefix that holds it alone. Bits after the prefix are dropped.
+// parsePrefix parses one prefix, or an address as a prefix of its full length. Bits after the prefix are dropped.
 func parsePrefix(text string) (netip.Prefix, error) {
 	if strings.Contains(text, "/") {
 		prefix, err := netip.ParsePrefix(text)
@@ -58,18 +58,18 @@ type Finder struct {
 	trusted []netip.Prefix
 	log     *slog.Logger
 
-	untrusted atomic.Pointer[netip.Addr] // the first proxy in use that is not trusted; nil: none was seen
+	untrusted atomic.Pointer[netip.Addr] // the first proxy in use that is not trusted; nil if none was seen
 }
 
-// NewFinder returns a Finder for requests that come through trusted proxies, or through none.
+// NewFinder returns a Finder for requests that come directly or through trusted proxies.
 func NewFinder(trusted []netip.Prefix, log *slog.Logger) *Finder {
 	return &Finder{trusted: trusted, log: log}
 }
 
-// FindClient returns the address of the connection, or the one that its trusted proxies tell of. IPv4 within IPv6 is returned as
-// IPv4, and no address has a zone. An address that a proxy hides (unknown, an obfuscated name) or that cannot be read is that of
-// the proxy which says so. Where both headers are there and differ, a client has sent one of them itself: then the address of
-// the connection holds. The address is invalid where the connection has none.
+// FindClient returns the address of the connection, or the one that its trusted proxies report. IPv4 within IPv6 is returned as
+// IPv4, and no address has a zone. If a proxy hides an address (unknown, an obfuscated name) or writes one that cannot be parsed,
+// FindClient returns the address of that proxy. If both headers are present and differ, the client has sent one of them itself,
+// and FindClient returns the address of the connection. The address is invalid if the connection has none.
 func (f *Finder) FindClient(r *http.Request) netip.Addr {
 	connection := parseNode(r.RemoteAddr)
 	if !f.isTrusted(connection) {
@@ -86,8 +86,8 @@ func (f *Finder) FindClient(r *http.Request) netip.Addr {
 	return connection
 }
 
-// followNodes goes back along the lines of a header, from a trusted address to the last one that is not trusted. It stops at
-// what it cannot read.
+// followNodes follows the lines of a header backwards, from a trusted address to the last one that is not trusted. It stops at
+// anything that it cannot parse.
 func (f *Finder) followNodes(from netip.Addr, lines []string, nodesOf func(line string) []string) netip.Addr {
 	for _, line := range slices.Backward(lines) {
 		for _, node := range slices.Backward(nodesOf(line)) {
@@ -103,13 +103,14 @@ func (f *Finder) followNodes(from netip.Addr, lines []string, nodesOf func(line 
 	return from
 }
 
-// isTrusted reports whether an address is one of a trusted proxy.
+// isTrusted reports whether an address belongs to a trusted proxy.
 func (f *Finder) isTrusted(addr netip.Addr) bool {
 	return slices.ContainsFunc(f.trusted, func(p netip.Prefix) bool { return p.Contains(addr) })
 }
 
-// Handler passes requests on, and remembers the first one that a proxy seems to have forwarded which is not trusted: it comes from
-// this machine or a private network and has one of the headers. From elsewhere such a header is what any client may send.
+// Handler passes requests on, and remembers the first one that an untrusted proxy seems to have forwarded: it comes from this
+// machine or a private network and has one of the headers. From anywhere else such a header proves nothing, because any client may
+// send it.
 func (f *Finder) Handler(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if f.untrusted.Load() == nil && hasForwardedHeader(r.Header) {
@@ -129,7 +130,7 @@ func (f *Finder) noteUntrusted(addr netip.Addr) {
 	}
 }
 
-// Check returns an error that names the first proxy which was in use and not trusted, nil when there was none.
+// Check returns an error that names the first untrusted proxy that was in use, or nil if there was none.
 func (f *Finder) Check(context.Context) error {
 	if addr := f.untrusted.Load(); addr != nil {
 		return fmt.Errorf("requests come through %s, which --trusted-proxies does not name: all its visitors are one client of the throttle", addr)

@@ -6,8 +6,7 @@ import (
 	"strings"
 )
 
-// The names of the two headers, in the form that http.Header keeps them in. The first is the custom of most proxies, the second is
-// RFC 7239.
+// The names of the two headers in their canonical form. Most proxies use the first; the second is from RFC 7239.
 const (
 	forwardedForHeader = "X-Forwarded-For"
 	forwardedHeader    = "Forwarded"
@@ -28,8 +27,8 @@ func listNodes(line string) []string {
 	return nodes
 }
 
-// pairNodes returns the parameter "for" of each element of a line of Forwarded; "" where an element has none, or several. A line
-// with an open quote is one "": what follows the open quote of a client is no longer the proxy's word.
+// pairNodes returns the parameter "for" of each element of a line of Forwarded, or "" for an element with none or several. For a line
+// with an open quote it returns a single "": after a client's open quote, the proxy's text can no longer be told from the client's.
 func pairNodes(line string) []string {
 	elements, ok := splitOutsideQuotes(line, ',')
 	if !ok {
@@ -44,7 +43,7 @@ func pairNodes(line string) []string {
 	return nodes
 }
 
-// nodeOfElement returns the one parameter "for" of an element of Forwarded, otherwise "".
+// nodeOfElement returns the parameter "for" of an element of Forwarded, or "" unless there is exactly one.
 func nodeOfElement(element string) (node string) {
 	pairs, _ := splitOutsideQuotes(element, ';') // the quotes were found to be closed
 	found := 0
@@ -59,8 +58,8 @@ func nodeOfElement(element string) (node string) {
 	return node
 }
 
-// splitOutsideQuotes splits a text at a separator that does not stand within quotes. It returns false when a quote stays open. A
-// backslash within quotes takes the next sign literally.
+// splitOutsideQuotes splits a text at a separator that does not stand within quotes. It returns false if a quote stays open. A
+// backslash within quotes escapes the next character.
 func splitOutsideQuotes(s string, separator byte) (parts []string, ok bool) {
 	begin, quoted := 0, false
 	for i := 0; i < len(s); i++ {
@@ -76,7 +75,7 @@ func splitOutsideQuotes(s string, separator byte) (parts []string, ok bool) {
 	return append(parts, s[begin:]), !quoted
 }
 
-// unquote takes the quotes off a value, and the backslashes within them. No address has either.
+// unquote removes the quotes of a value and the backslashes within them. No address contains either.
 func unquote(value string) string {
 	if len(value) < 2 || value[0] != '"' || value[len(value)-1] != '"' {
 		return value
@@ -85,7 +84,7 @@ func unquote(value string) string {
 }
 
 // parseNode parses an address as the headers and http.Request.RemoteAddr have it: 192.0.2.1, 192.0.2.1:80, 2001:db8::1, [2001:db8::1]
-// or [2001:db8::1]:80. The port is not looked at. The address is invalid for everything else.
+// or [2001:db8::1]:80. The port is ignored. For any other text the address is invalid.
 func parseNode(text string) netip.Addr {
 	if inner, ok := strings.CutPrefix(text, "["); ok {
 		inner, after, closed := strings.Cut(inner, "]")

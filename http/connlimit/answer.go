@@ -11,8 +11,8 @@ import (
 // ErrSlowReader means that the client reads its answer slower than Meter allows. Its connection is reset.
 var ErrSlowReader = errors.New("the client reads its answer too slowly")
 
-// maxUnsent limits how many bytes of an answer the system buffers for a connection and has not sent. Without a limit it buffers up to
-// 4 MB for a client that reads nothing. The bytes that were sent and not acknowledged are limited by the client's receive window.
+// maxUnsent limits how many unsent bytes of an answer the system buffers for a connection. Without a limit it buffers up to 4 MB for a
+// client that reads nothing. The bytes that were sent and not acknowledged are limited by the client's receive window.
 const maxUnsent = 64 << 10
 
 // answerWriter is the sending side of a connection. Only the time that Write waits for the client counts, so a slow handler does not make
@@ -22,7 +22,7 @@ type answerWriter struct {
 	meter Meter
 
 	mu       sync.Mutex
-	deadline time.Time // set by the handler; zero: none
+	deadline time.Time // set by the handler; zero if there is none
 }
 
 // Write sends a part of an answer. It fails with ErrSlowReader if the client reads too slowly.

@@ -13,7 +13,7 @@ import (
 const maxIgnored = 256 << 10
 
 // handler wraps the server's handler. It makes request bodies PacedReaders, which limit how slowly a client may send. Once a
-// request is answered, it discards a small rest of the body and keeps the connection, or closes the connection where the rest is
+// request is answered, it discards a small rest of the body and keeps the connection, or closes the connection if the rest is
 // large. A request without a body, or on a connection that is not a *conn, passes through unchanged.
 type handler struct{ next http.Handler }
 
@@ -40,7 +40,7 @@ type exchange struct {
 	http.ResponseWriter
 	conn     *conn
 	body     *PacedReader
-	declared int64 // length of the body; -1: not known
+	declared int64 // length of the body; -1 if it is not known
 	expects  bool  // Expect: 100-continue: the client waits before it sends the body
 
 	status      int
@@ -113,7 +113,7 @@ func (x *exchange) Write(p []byte) (int, error) {
 	return x.ResponseWriter.Write(p)
 }
 
-// FlushError implements what http.ResponseController looks for. It writes the status first where none was written.
+// FlushError is the method that http.ResponseController looks for. It writes the status first if none was written.
 func (x *exchange) FlushError() error {
 	if x.status == 0 {
 		x.WriteHeader(http.StatusOK)
@@ -121,10 +121,10 @@ func (x *exchange) FlushError() error {
 	return http.NewResponseController(x.ResponseWriter).Flush()
 }
 
-// Unwrap implements what http.ResponseController looks for.
+// Unwrap is the method that http.ResponseController looks for.
 func (x *exchange) Unwrap() http.ResponseWriter { return x.ResponseWriter }
 
-// finish sends the answer, and then keeps, drains or closes the connection, by its disposition.
+// finish sends the answer, and then keeps, drains or closes the connection, as its disposition says.
 func (x *exchange) finish() {
 	if x.status == 0 {
 		x.WriteHeader(http.StatusOK)
@@ -140,8 +140,8 @@ func (x *exchange) finish() {
 	panic(http.ErrAbortHandler) // how a handler tells the server that the connection is closed; it is not logged
 }
 
-// drainBody discards the rest of a small body. It returns false where the rest is larger than drainLimit or takes longer
-// than maxLinger. The connection counts as idle meanwhile.
+// drainBody discards the rest of a small body. It returns false if the rest is larger than drainLimit or takes longer than
+// maxLinger. The connection counts as idle meanwhile.
 func (x *exchange) drainBody() bool {
 	x.conn.setIdle(true)
 	defer x.conn.setIdle(false)

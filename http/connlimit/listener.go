@@ -32,11 +32,10 @@ import (
 // minPause and maxPause bound the time between two attempts to find room.
 const minPause, maxPause = 5 * time.Millisecond, time.Second
 
-// Listener is a listener with a limit on its open connections. At the limit it closes one for each new one: of the
-// connections of the addresses that hold the most, the one that has served no request for longest. So a stranger who opens
-// thousands loses his own; behind a proxy all have one address. If no connection is idle, new ones wait, the first in admitConn and the
-// others in the system's accept queue; they are not refused.
-// It is safe for concurrent use.
+// Listener is a listener with a limit on its open connections. At the limit it closes one for each new one: of the connections of the
+// addresses that hold the most, the one that has served no request for longest. So a client that opens thousands of connections loses
+// its own; behind a proxy all clients have one address. If no connection is idle, new ones wait, the first in admitConn and the others
+// in the system's accept queue; they are not refused. It is safe for concurrent use.
 type Listener struct {
 	net.Listener
 	limit int
@@ -50,7 +49,7 @@ type Listener struct {
 	idleTurns   atomic.Int64              // counts each time that a connection becomes idle: a lower number is idle longer
 	slowReaders atomic.Int64              // connections that were ended because their clients read too slowly
 	isWaiting   atomic.Bool               // a new connection waits for room
-	lastCall    atomic.Pointer[time.Time] // until when connections are accepted at most; nil: CloseWhenEmpty was not called
+	lastCall    atomic.Pointer[time.Time] // when to stop accepting connections at the latest; nil until CloseWhenEmpty is called
 
 	room   chan struct{} // signals that a connection was closed or became idle
 	closed chan struct{}
@@ -103,8 +102,8 @@ const (
 	maxLastCall = 200 * time.Millisecond
 )
 
-// CloseWhenEmpty stops the listener while Accept is called on: connections that clients have made are accepted first. Close would
-// reset them, and the requests on them with them. It returns once the listener is closed, after maxLastCall at most.
+// CloseWhenEmpty stops the listener while Accept is still being called: connections that clients have made are accepted first. Close
+// would reset them, along with the requests on them. It returns once the listener is closed, after maxLastCall at most.
 func (l *Listener) CloseWhenEmpty() {
 	end := time.Now().Add(maxLastCall)
 	l.lastCall.Store(&end)
@@ -162,7 +161,7 @@ func lacksDescriptors(err error) bool {
 	return errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE)
 }
 
-// admitConn adds a connection as soon as there is room, and closes an idle one where there is none.
+// admitConn adds a connection as soon as there is room, and closes an idle one if there is none.
 func (l *Listener) admitConn(raw net.Conn) (net.Conn, error) {
 	limitUnsent(raw, maxUnsent)
 	c := &conn{answerWriter: answerWriter{Conn: raw}, listener: l, address: clientNetwork(raw.RemoteAddr()), closed: make(chan struct{})}
@@ -204,7 +203,7 @@ func (l *Listener) tryAdd(c *conn) bool {
 	return !full
 }
 
-// evictIdle closes the connection that chooseEviction returns. It returns false where there is none to close.
+// evictIdle closes the connection that chooseEviction returns. It returns false if there is none to close.
 func (l *Listener) evictIdle() bool {
 	c := l.chooseEviction()
 	if c == nil {
@@ -242,8 +241,8 @@ func (l *Listener) popCandidate() *conn {
 	return nil
 }
 
-// collectCandidates collects the idle connections of the addresses that hold at least half as many as the one that holds the
-// most, the one that is idle longest last. Addresses without an idle connection do not count. The lock is held.
+// collectCandidates collects the idle connections of the addresses that hold at least half as many as the one that holds the most, the
+// one that is idle longest last. Addresses without an idle connection are ignored. The lock is held.
 func (l *Listener) collectCandidates() {
 	held, idle := map[netip.Addr]int{}, map[netip.Addr]bool{}
 	for c := range l.open {
@@ -273,7 +272,7 @@ func trackState(nc net.Conn, state http.ConnState) {
 		return
 	}
 	c.setIdle(state == http.StateIdle)
-	c.meter = Meter{} // each answer is measured by itself
+	c.meter = Meter{} // each answer is measured separately
 }
 
 // removeConn removes a closed connection from the open ones.
@@ -295,7 +294,7 @@ func (l *Listener) signalRoom() {
 	}
 }
 
-// Status are the figures of a listener.
+// Status holds the figures of a listener.
 type Status struct {
 	Open, Limit int
 	Evicted     int64 // since the start
@@ -303,7 +302,7 @@ type Status struct {
 	Full        bool  // a new connection waits for room
 }
 
-// Status returns the present figures.
+// Status returns the current figures.
 func (l *Listener) Status() Status {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -311,7 +310,7 @@ func (l *Listener) Status() Status {
 }
 
 const (
-	// maxLinger and maxDrain are for how long, and how many bytes, a connection is still read after an answer that closes it.
+	// maxLinger and maxDrain limit for how long, and for how many bytes, a connection is still read after an answer that closes it.
 	maxLinger = time.Second
 	maxDrain  = 256 << 10
 )
@@ -319,7 +318,7 @@ const (
 // connKey is the key of a request's context under which its *conn is found.
 type connKey struct{}
 
-// clientNetwork is the address of a client, of IPv6 the network of 64 bits: one client has all of it.
+// clientNetwork returns the address of a client; for IPv6 its /64 network, all of which belongs to one client.
 func clientNetwork(remote net.Addr) netip.Addr {
 	at, err := netip.ParseAddrPort(remote.String())
 	if err != nil {
@@ -339,7 +338,7 @@ type conn struct {
 	listener *Listener
 	address  netip.Addr // of the client
 
-	idleTurn atomic.Int64 // place in the order in which connections became idle; 0: it serves a request
+	idleTurn atomic.Int64 // rank in the order in which connections became idle; 0 while it serves a request
 
 	once   sync.Once
 	closed chan struct{} // closed with the connection
@@ -378,7 +377,7 @@ func (c *conn) Close() error {
 	return c.err
 }
 
-// CloseWrite closes the sending side, where the connection has one: the client sees the end of the answer.
+// CloseWrite closes the sending side if the connection has one, so that the client sees the end of the answer.
 func (c *conn) CloseWrite() error {
 	if half, ok := c.Conn.(interface{ CloseWrite() error }); ok {
 		return half.CloseWrite()

@@ -16,8 +16,8 @@ const (
 	Window = 30 * time.Second
 	// windowBytes is the fewest bytes allowed in a window.
 	windowBytes = MinRate * int64(Window/time.Second)
-	// maxSurplus is how many bytes beyond windowBytes are carried over to the next window at most: buffers between the two ends drain
-	// in bursts, and a client just above MinRate must not fail because a burst came a moment early.
+	// maxSurplus is the most bytes beyond windowBytes that are carried over to the next window: buffers between the two ends drain in
+	// bursts, and a client just above MinRate must not fail because a burst came a moment early.
 	maxSurplus = 512 << 10
 )
 
@@ -48,7 +48,7 @@ func (m *Meter) Add(n int64, waited time.Duration) bool {
 	return surplus >= 0
 }
 
-// ErrSlow: the client sends its body slower than Meter allows.
+// ErrSlow means that the client sends its body slower than Meter allows.
 var ErrSlow = errors.New("request body too slow")
 
 // PacedReader is a body that the client must send as fast as Meter demands; reads of a slower one fail with ErrSlow. Only
@@ -60,11 +60,11 @@ type PacedReader struct {
 
 	meter Meter
 	total int64
-	err   error // that ended reading; io.EOF: the body was read whole
+	err   error // the error that ended reading; io.EOF if the body was read whole
 }
 
-// Progress returns how many bytes were read, and the error that ended reading: io.EOF where the body was read whole, nil
-// where reading can continue.
+// Progress returns how many bytes were read, and the error that ended reading: io.EOF if the body was read whole, nil if reading can
+// continue.
 func (p *PacedReader) Progress() (bytes int64, err error) { return p.total, p.err }
 
 func (p *PacedReader) Read(buf []byte) (int, error) {

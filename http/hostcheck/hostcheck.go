@@ -1,6 +1,6 @@
 // Package hostcheck refuses requests whose Host header names another server. The owner of a web page can let the page's own domain
 // resolve to the address of a private listener (DNS rebinding). A visitor's browser then lets the page read the listener's answers, but
-// its Host header has the domain of the page.
+// it still sends the domain of the page as Host.
 //
 // ParseNames reads a setting, New makes a Checker of the allowed names, and Checker.Handler wraps the handler of a listener.
 package hostcheck
@@ -23,7 +23,7 @@ import (
 type Checker struct {
 	names map[string]bool
 	log   *slog.Logger
-	hint  string // says in the log how to allow a name
+	hint  string // logged with a refused name: how to allow it
 
 	mu     sync.Mutex
 	logged map[string]bool // names that were logged, at most maxLogged
@@ -72,8 +72,8 @@ func (c *Checker) Handler(next http.Handler) http.Handler {
 
 // isAllowed reports whether a request with this Host header is answered: one of the names, any IP address, or no header at all.
 //
-// DNS rebinding needs a name, so a page never causes a Host that is an address; probes and scrapers send such ones. Every browser sends
-// a Host, but health checks that speak HTTP/1.0 do not.
+// DNS rebinding needs a name, so a page never causes a Host that is an address; probes and scrapers do send one. Every browser sends a
+// Host, but health checks over HTTP/1.0 do not.
 func (c *Checker) isAllowed(host string) bool {
 	name := normalize(host)
 	if name == "" {

@@ -1,5 +1,5 @@
-// Package resolve finds the one address that a typed text means, and shows the record of an address as answers do. Its constraint:
-// proximity, near and routes resolve by this one rule, so that a text means the same address everywhere.
+// Package resolve finds the one address that a typed text means, and shows the record of an address as in answers. Proximity, near
+// and routes all resolve by this rule, so that a text means the same address everywhere.
 //
 //	text ── Address ──> Found{Record, Score, Verdict} ── ShowRecord ──> body.Address
 //	            └─────> refusal.AddressUnresolved, refusal.AddressUnavailable where no vintage is served
@@ -18,8 +18,9 @@ import (
 	"lieudit/schemas/refusal"
 )
 
-// QueryServed runs a query on the address base that is served now, and keeps that vintage open meanwhile. If there is none the
-// error is refusal.AddressUnavailable: readiness reports the cause to operators, and clients can do nothing about it.
+// QueryServed runs a query on the address base that is being served, and keeps that vintage open meanwhile. If there is no
+// vintage, it fails with refusal.AddressUnavailable: readiness reports the cause to operators, and clients can do nothing about
+// it.
 func QueryServed[T any](addresses *live.Vintage, query func(*live.Engine) (T, error)) (T, error) {
 	result, err := live.Query(addresses, query)
 	if errors.Is(err, live.ErrNone) {
@@ -28,18 +29,18 @@ func QueryServed[T any](addresses *live.Vintage, query func(*live.Engine) (T, er
 	return result, err
 }
 
-// Found is the address that a text means, and how sure that is. An id is exact.
+// Found is the address that a text means, with a measure of certainty. An id is exact.
 type Found struct {
 	Record  address.Record
 	Score   float64 // 0 to 1
 	Verdict address.Verdict
 }
 
-// idPattern is the form of an id and of an id_ban. A postcode has the form of a commune's id and is tried as one first.
+// idPattern matches an id or an id_ban. A postcode has the form of a commune's id and is tried as one first.
 var idPattern = regexp.MustCompile(`^([0-9][0-9AB][0-9]{3}(_\S+)?|[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12})$`)
 
-// Address is the address of an id, and otherwise the one that a text resolves to (Engine.Resolve). A text that is not an
-// address is refused with refusal.AddressUnresolved, which echoes it.
+// Address returns the address with the id text or, if text is not an id, the one that it resolves to (Engine.Resolve). If text is
+// not an address, Address fails with refusal.AddressUnresolved, which echoes it.
 func Address(ctx context.Context, e *address.Engine, text string) (Found, error) {
 	if id := strings.TrimSpace(text); idPattern.MatchString(id) {
 		if r, ok := e.View(id); ok {
@@ -56,12 +57,12 @@ func Address(ctx context.Context, e *address.Engine, text string) (Found, error)
 	return Found{m.Record, m.Score, m.Verdict}, nil
 }
 
-// Unresolved is the refusal of a text, or of what stands for one, that leads to no address.
+// Unresolved returns the refusal of a text, or of the input it stands for, that leads to no address.
 func Unresolved(typed string) error {
 	return refusal.AddressUnresolved.With(refusal.Details{Typed: typed})
 }
 
-// ShowCore is the part of a record that every answer shows.
+// ShowCore returns the part of a record that every answer shows.
 func ShowCore(r *address.Record) body.AddressCore {
 	return body.AddressCore{
 		ID: r.ID, BanID: r.BanID, BanIDOrigin: string(r.BanIDOrigin), Type: string(r.Type), Label: r.Label, Number: r.Number, Rep: r.Rep,
@@ -79,7 +80,7 @@ func ShowDivision(d commune.Division) *body.Division {
 	return &body.Division{Code: d.Code, Name: d.Name}
 }
 
-// ShowRecord shows a record in full. Certified is left out for all but house numbers.
+// ShowRecord shows a record in full. Only house numbers have Certified.
 func ShowRecord(r *address.Record) body.Address {
 	a := body.Address{
 		AddressCore: ShowCore(r), AFNOR: r.AFNOR, X: r.X, Y: r.Y, PositionType: r.PositionType, Parcels: r.Parcels,

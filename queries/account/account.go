@@ -2,9 +2,8 @@
 // projections/account fills (table.AccountModel). Answers are as old as the read model is: a caller that must see its
 // own write waits for its position first. Rows of stopped accounts are never shown.
 //
-// Each list is a page: a query reads one row more than the page holds (readPage), and where that row exists the last
-// one shown becomes the cursor of the next page. Accounts then get what they have from their agencies
-// (resolveAccounts).
+// Lists are paged: a query reads one row more than the page holds (readPage), and if that row exists, the last row shown becomes
+// the cursor of the next page. Accounts are then completed from their agencies (resolveAccounts).
 package account
 
 import (
@@ -30,18 +29,18 @@ type Reader struct {
 	now      func() time.Time
 }
 
-// New makes a Reader of a registry's read model. What is scheduled, such as new terms, has begun when now says so: rows
-// name the change and its instant, and no event marks the instant.
+// New makes a Reader of a registry's read model. Scheduled changes, such as new terms, take effect by now: rows hold the change
+// and its instant, and no event marks the instant.
 func New(registry *sqldb.Registry, now func() time.Time) *Reader { return &Reader{registry, now} }
 
 var (
-	// ErrNotFound: there is no such account.
+	// ErrNotFound means that there is no such account.
 	ErrNotFound = errors.New("not in the register")
-	// ErrInvalidCursor: the cursor is not one that a list returned.
+	// ErrInvalidCursor means that no list returned the cursor.
 	ErrInvalidCursor = errors.New("not a cursor")
 )
 
-// Page is a part of a list. The cursor "" is that of the first page; as a result it says that there is no next page.
+// Page is a part of a list. The cursor "" is that of the first page; as a result it means that there is no next page.
 type Page struct {
 	Cursor string
 	Limit  int // at least 1
@@ -74,7 +73,7 @@ type Token struct {
 	Reason      string
 }
 
-// ListKeys are the keys of an account, revoked ones too, the oldest first. It fails with a *table.StoppedError while
+// ListKeys returns the keys of an account, including revoked ones, the oldest first. It fails with a *table.StoppedError while
 // the account is stopped.
 func (k *Reader) ListKeys(ctx context.Context, account string, p Page) (found []Key, next string, err error) {
 	created, id, err := parseCursor(p.Cursor)
@@ -90,7 +89,7 @@ func (k *Reader) ListKeys(ctx context.Context, account string, p Page) (found []
 	return found, next, err
 }
 
-// ListTokens are the customer-area tokens of all accounts, revoked ones too, the oldest first.
+// ListTokens returns the customer-area tokens of all accounts, including revoked ones, the oldest first.
 func (k *Reader) ListTokens(ctx context.Context, p Page) (found []Token, next string, err error) {
 	created, id, err := parseCursor(p.Cursor)
 	if err != nil {
@@ -104,7 +103,7 @@ func (k *Reader) ListTokens(ctx context.Context, p Page) (found []Token, next st
 	return found, next, err
 }
 
-// keyFromRow fails where the row's origins are no JSON list.
+// keyFromRow fails if the row's origins are not a JSON list.
 func keyFromRow(r table.Key) (Key, error) {
 	k := Key{r.ID, r.Account, token.Kind(r.Kind), r.Label, r.Hint, nil, r.Token,
 		r.Created.Time(), r.CreatedBy, r.Revoked.Time(), r.RevokedBy, r.Reason}
@@ -114,8 +113,8 @@ func keyFromRow(r table.Key) (Key, error) {
 	return k, nil
 }
 
-// readPage reads one page of rows, and the cursor of the next. account is whose rows they are, or "" for those of many:
-// then the clause leaves stopped accounts out.
+// readPage reads one page of rows, and the cursor of the next. account is the owner of the rows, or "" for rows of many
+// accounts; in that case the clause leaves out stopped accounts.
 func readPage[R any](ctx context.Context, k *Reader, account string, t table.Table[R], p Page, cursorOf func(R) string, clause string, args ...any) (rows []R, next string, err error) {
 	err = k.registry.ReadAccount(ctx, table.AccountModel, account, func(db *sqldb.DB) error {
 		rows, err = sqldb.Select(ctx, db, t, clause+" limit ?", append(args, p.Limit+1)...)
@@ -134,8 +133,7 @@ func tokenCursor(t table.Token) string { return formatCursor(t.Created, t.ID) }
 // formatCursor makes a cursor of what lists are sorted by: the instant of creation in microseconds, then the id.
 func formatCursor(created table.Instant, id string) string { return fmt.Sprintf("%d.%s", created, id) }
 
-// parseCursor is the opposite of formatCursor. "" is before all rows. Any id is taken as it is: it only says where to go
-// on.
+// parseCursor is the inverse of formatCursor. "" is before all rows. The id is not checked: it only marks where to continue.
 func parseCursor(cursor string) (created int64, id string, err error) {
 	if cursor == "" {
 		return -1, "", nil
@@ -157,13 +155,13 @@ type Account struct {
 	Anchor       plan.Date
 	Agency       string        // the account it is a sub-client of
 	IsAgency     bool          // it may have sub-clients
-	NextTerms    *NextTerms    // nil unless terms are scheduled that have not begun
+	NextTerms    *NextTerms    // nil unless terms are scheduled and have not begun
 	AgencyChange *AgencyChange // nil unless one is scheduled
 	Opened       time.Time
 	Closed       time.Time // zero while it is open
 }
 
-// NextTerms are an account's own terms from an instant on.
+// NextTerms holds an account's own terms from an instant on.
 type NextTerms struct {
 	Plan  plan.Name
 	Quota int64
@@ -176,7 +174,7 @@ type AgencyChange struct {
 	From   time.Time
 }
 
-// FindAccount is one account, or ErrNotFound. It fails with a *table.StoppedError while the account or its agency is
+// FindAccount returns one account, or ErrNotFound. It fails with a *table.StoppedError while the account or its agency is
 // stopped.
 func (k *Reader) FindAccount(ctx context.Context, id string) (Account, error) {
 	rows, _, err := readPage(ctx, k, id, table.Accounts, Page{Limit: 1}, accountCursor, "where id = ?", id)
@@ -196,9 +194,9 @@ func (k *Reader) FindAccount(ctx context.Context, id string) (Account, error) {
 	return found[0], nil
 }
 
-// ListAccounts are all accounts by id, or, where agency is not "", those that are or will be its sub-clients. One that
-// has left is not listed any more, although its row names the former agency until its next event, nor is one that was to join an
-// agency that is closed. So a page may hold fewer than it could, and yet not be the last.
+// ListAccounts returns all accounts by id or, if agency is not "", those that are or will be its sub-clients. It does not list
+// an account that has left, although its row names the former agency until its next event, nor one that was to join an agency
+// that is now closed. So a page may be short without being the last.
 func (k *Reader) ListAccounts(ctx context.Context, agency string, p Page) (found []Account, next string, err error) {
 	where, args := "where id > ? and "+sqldb.ExcludeStoppedAccounts("id")+" order by id", []any{p.Cursor}
 	if agency != "" {
@@ -220,9 +218,8 @@ func (k *Reader) ListAccounts(ctx context.Context, agency string, p Page) (found
 
 func accountCursor(a table.Account) string { return a.ID }
 
-// resolveAccounts turns rows into accounts as they are now, with what they have from their agencies. Accounts whose
-// agency is stopped are left out, as what they have is not known; stopped is then the *table.StoppedError of such an
-// agency.
+// resolveAccounts turns rows into accounts as they are now, completed from their agencies. It leaves out accounts whose agency
+// is stopped, because their terms are not known; stopped is then the *table.StoppedError of one such agency.
 func (k *Reader) resolveAccounts(ctx context.Context, rows []table.Account) (found []Account, stopped, err error) {
 	now := table.InstantOf(k.now())
 	found = make([]Account, len(rows))
@@ -260,8 +257,7 @@ func (k *Reader) resolveAccounts(ctx context.Context, rows []table.Account) (fou
 	return found, stopped, nil
 }
 
-// loadAgencies reads the accounts whose ids are the keys of agencies into its values. It returns those that are
-// stopped.
+// loadAgencies reads the accounts whose ids are the keys of agencies into its values. It returns the stopped ones.
 func (k *Reader) loadAgencies(ctx context.Context, agencies map[string]*Account, now table.Instant) (stopped map[string]table.AccountStatus, err error) {
 	ids := make([]string, 0, len(agencies))
 	for id := range agencies {
@@ -294,7 +290,7 @@ func (k *Reader) loadAgencies(ctx context.Context, agencies map[string]*Account,
 	return stopped, err
 }
 
-// withoutVoidJoins returns a row without the memberships that never begin, because the agency was closed before.
+// withoutVoidJoins returns a row without the memberships that never begin because the agency was closed first.
 func withoutVoidJoins(r table.Account, agencies map[string]*Account) table.Account {
 	isVoid := func(agency string, began table.Instant) bool {
 		a := agencies[agency]
@@ -309,7 +305,7 @@ func withoutVoidJoins(r table.Account, agencies map[string]*Account) table.Accou
 	return r
 }
 
-// accountFromRow applies what was scheduled and has begun. It fails where the anchor is not a date.
+// accountFromRow applies the scheduled changes that have begun. It fails if the anchor is not a date.
 func accountFromRow(r table.Account, now table.Instant) (Account, error) {
 	anchor, err := plan.ParseDate(r.Anchor)
 	a := Account{

@@ -1,7 +1,7 @@
-// Package audit answers what happened in an account, from the read model that projections/audit fills
-// (table.AuditModel). Entries are in the order of the log, and a page begins after the EntryKey of the last entry:
-// pages neither repeat nor skip entries while events come in. Part is 0 for the entry of an event, and numbers the entries
-// of the sites that an event changed.
+// Package audit lists what happened in an account, from the read model that projections/audit fills (table.AuditModel).
+// Entries are in the order of the log, and a page begins after the EntryKey of the last entry shown, so pages neither
+// repeat nor skip entries while events arrive. Part is 0 for the entry of an event, and numbers the entries of the sites
+// that an event changed.
 package audit
 
 import (
@@ -24,31 +24,31 @@ type Reader struct{ registry *sqldb.Registry }
 // New makes a Reader of a registry's read model.
 func New(registry *sqldb.Registry) *Reader { return &Reader{registry} }
 
-// Query says which part of an account's audit trail is wanted.
+// Query selects a part of an account's audit trail.
 type Query struct {
 	Account  string
 	Kind     string    // one of table.AuditKind…; "" for all
 	Subject  string    // only entries about it: an id, a referential's code, or table.AuditSiteSubject; "" for all
 	From     time.Time // the earliest time of recording; zero for no bound
 	To       time.Time // only entries recorded before; zero for no bound
-	Summary  bool      // one entry an event: without those of the sites that an event changed
+	Summary  bool      // one entry per event, without those of the sites that it changed
 	After    EntryKey  // of the last entry of the page before; zero for the first page
 	Limit    int       // at least 1
-	MaxBytes int       // a page ends with the entry whose data reaches this many bytes in all; 0: no limit
+	MaxBytes int       // a page ends with the entry at which the data reaches this many bytes; 0 means no limit
 }
 
-// EntryKey orders entries: an event's position in the log, and the part of what the event did.
+// EntryKey orders entries: by the event's position in the log, then by the part of what the event did.
 type EntryKey struct{ Position, Part uint64 }
 
-// ErrInvalidCursor: the cursor is not one that Cursor made.
+// ErrInvalidCursor means that the cursor was not made by Cursor.
 var ErrInvalidCursor = errors.New("not a cursor")
 
-// Cursor is the key as a text for callers of the API.
+// Cursor returns the key as a text for callers of the API.
 func (p EntryKey) Cursor() string {
 	return strconv.FormatUint(p.Position, 10) + "." + strconv.FormatUint(p.Part, 10)
 }
 
-// ParseCursor is the key of a cursor, or ErrInvalidCursor.
+// ParseCursor returns the key of a cursor, or ErrInvalidCursor.
 func ParseCursor(cursor string) (p EntryKey, err error) {
 	position, part, _ := strings.Cut(cursor, ".")
 	p.Position, err = strconv.ParseUint(position, 10, 63)
@@ -73,7 +73,7 @@ type Entry struct {
 	OnBehalfOf string // the account an agency acted for
 	Reason     string
 	Sentence   string
-	Data       json.RawMessage // the event, without anything secret and without what it says of sites; personal texts are empty once the account is erased
+	Data       json.RawMessage // the event without secrets and without its sites; personal texts are empty once the account is erased
 }
 
 // ListEntries answers a query, the oldest entries first. more reports whether there are entries after the last one. It
@@ -117,7 +117,7 @@ func selectTexts(ctx context.Context, db *sqldb.DB, account string, entries []ta
 	return texts, err
 }
 
-// whereClause is the SQL condition of the query, with its arguments.
+// whereClause returns the SQL condition of the query, with its arguments.
 func (q Query) whereClause() (string, []any) {
 	where, args := "account = ? and (position, part) > (?, ?)", []any{q.Account, int64(q.After.Position), int64(q.After.Part)}
 	for _, bound := range []struct {

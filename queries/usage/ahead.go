@@ -9,9 +9,9 @@ import (
 	"lieudit/schemas/table"
 )
 
-// PeriodsAhead are up to limit periods that begin after a day and hold requests all the same: a clock was ahead when they were opened, or
-// that day is past; the first to begin comes first. Left out are stopped ones, and those of a contract whose period of that day is closed:
-// its requests are counted in the next one.
+// PeriodsAhead returns up to limit periods that begin after today but already hold requests, because a clock was ahead when they were
+// opened, or because today is a past day. The first to begin comes first. It leaves out stopped periods, and those of a contract whose
+// current period is closed, because its requests are counted in the next one.
 func (c *Reader) PeriodsAhead(ctx context.Context, today plan.Date, limit int) (periods []Period, err error) {
 	err = c.registry.Read(ctx, table.UsageModel, func(db *sqldb.DB) error {
 		rows, err := sqldb.Select(ctx, db, table.UsagePeriods, "where first > ? and closed = 0 and used <> 0 and "+

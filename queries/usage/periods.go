@@ -18,8 +18,8 @@ type Period struct {
 	plan.Period
 }
 
-// UnclosedPeriods are up to limit periods that ended by a day (their Next is that day or earlier) and were not closed, the
-// oldest first. Stopped ones are left out.
+// UnclosedPeriods returns up to limit periods that ended by a day (their Next is that day or earlier) and were not closed, the
+// oldest first. It leaves out stopped ones.
 func (c *Reader) UnclosedPeriods(ctx context.Context, endedBy plan.Date, limit int) (periods []Period, err error) {
 	err = c.registry.Read(ctx, table.UsageModel, func(db *sqldb.DB) error {
 		rows, err := sqldb.Select(ctx, db, table.UsagePeriods, "where closed = 0 and next <= ? and "+sqldb.ExcludeStoppedAccounts("'/' || stream")+" order by next, stream limit ?", endedBy.String(), limit)
@@ -42,7 +42,7 @@ func (c *Reader) UnclosedPeriods(ctx context.Context, endedBy plan.Date, limit i
 	return periods, nil
 }
 
-// periodFromRow fails where a day of the row is not a date.
+// periodFromRow fails if a day of the row is not a date.
 func periodFromRow(r table.UsagePeriod) (p Period, err error) {
 	p.Contract = r.Contract
 	if p.First, err = plan.ParseDate(r.First); err == nil {
@@ -54,10 +54,10 @@ func periodFromRow(r table.UsagePeriod) (p Period, err error) {
 // PeriodID names a period of a contract. First is its first day, 2026-11-21.
 type PeriodID struct{ Contract, First string }
 
-// Stream is the name of the period's stream in the log.
+// Stream returns the name of the period's stream in the log.
 func (p PeriodID) Stream() string { return "usage-" + p.Contract + "-" + p.First }
 
-// PeriodIDs are the periods that the read model has anything of and whose first day begins with prefix, as in 2026-11.
+// PeriodIDs returns the periods in the read model whose first day begins with prefix, such as 2026-11.
 func (c *Reader) PeriodIDs(ctx context.Context, prefix string) (found []PeriodID, err error) {
 	err = c.registry.Read(ctx, table.UsageModel, func(db *sqldb.DB) error {
 		found = nil
@@ -79,18 +79,18 @@ func (c *Reader) PeriodIDs(ctx context.Context, prefix string) (found []PeriodID
 	return found, err
 }
 
-// StoredPeriod is all that the read model has of a period, as of one revision of its stream.
+// StoredPeriod is everything that the read model holds of a period, as of one revision of its stream.
 type StoredPeriod struct {
-	Row   *table.UsagePeriod // without PeriodState; nil when there is none
+	Row   *table.UsagePeriod // without PeriodState; nil if there is no row
 	Lines usagefold.Lines
 }
 
 // ReadPeriods reads some periods that begin on the same day; periods are in the order of PeriodIDs. The result has an entry for
-// every one of them. Rows and lines come from one statement, so all are of the same moment while a projection writes. It
-// fails with a *table.StoppedError while the stream of one of them is stopped.
+// each of them. Rows and lines come from one statement, so they are consistent while a projection writes. It fails with a
+// *table.StoppedError while the stream of one of them is stopped.
 //
-// The lines of a day are not indexed by contract, so that a call reads all lines of periods that begin on the day: few calls
-// with many periods are fast, many calls with one are not.
+// Lines are not indexed by contract, so a call reads the lines of all periods that begin on the day: a few calls with many
+// periods are fast, many calls with one period are not.
 func (c *Reader) ReadPeriods(ctx context.Context, periods []PeriodID) (map[PeriodID]StoredPeriod, error) {
 	found := make(map[PeriodID]StoredPeriod, len(periods))
 	if len(periods) == 0 {
@@ -126,7 +126,7 @@ func (c *Reader) ReadPeriods(ctx context.Context, periods []PeriodID) (map[Perio
 	return found, nil
 }
 
-// checkStreams is nil when none of the periods' streams is stopped, otherwise the *table.StoppedError of one of them.
+// checkStreams returns the *table.StoppedError of one of the periods' streams, or nil if none of them is stopped.
 func checkStreams(ctx context.Context, db *sqldb.DB, periods map[PeriodID]StoredPeriod) error {
 	stopped, err := sqldb.Select(ctx, db, table.AccountStatuses, "where kind <> ''")
 	if err != nil {
@@ -141,8 +141,8 @@ func checkStreams(ctx context.Context, db *sqldb.DB, periods map[PeriodID]Stored
 	return nil
 }
 
-// addStoredRow adds a line to its period, or the period's row where the day is empty. Rows of periods that are not among
-// those found are left out: other contracts may lie between them.
+// addStoredRow adds a line to its period, or the period's row if the day is empty. It skips rows of periods that are not in
+// found: other contracts may lie between them.
 func addStoredRow(found map[PeriodID]StoredPeriod, first string, scan func(...any) error) error {
 	var contract, day string
 	var line usagefold.LineKey
@@ -165,8 +165,8 @@ func addStoredRow(found map[PeriodID]StoredPeriod, first string, scan func(...an
 	return err
 }
 
-// InvoiceLine is a line of an invoice: how many requests of an account with a key to an endpoint count on a day, for a
-// contract's period. Dates are as in 2026-11-21.
+// InvoiceLine is a line of an invoice: how many requests count for an account, a key, an endpoint and a day of a contract's
+// period. Dates have the form 2026-11-21.
 type InvoiceLine struct {
 	Account, Contract, Period, Day, Key, Endpoint string
 	Requests                                      int64
@@ -177,10 +177,10 @@ type InvoiceLine struct {
 // pageSize is how many lines of an export are read at once.
 const pageSize = 2000
 
-// ExportLines yields the lines of the periods whose first day begins with period: 2026-11-21, or 2026-11 for a month,
-// or "" for all. Lines of a period are next to each other, and within it those of an account. It holds one page in
-// memory; each line is as it was when its page was read. An error is the last element. A period that cannot be read in
-// full is an error, as nobody should be billed for a part.
+// ExportLines yields the lines of the periods whose first day begins with period: 2026-11-21, or 2026-11 for a month, or "" for
+// all. Lines are grouped by period, and within it by account. It holds one page in memory; each line is as of the time when its
+// page was read. An error is the last element. A period that cannot be read in full is an error, because nobody should be
+// billed for a part of it.
 func (c *Reader) ExportLines(ctx context.Context, period string) iter.Seq2[InvoiceLine, error] {
 	return func(yield func(InvoiceLine, error) bool) {
 		for after := (table.UsageLine{First: period}); ; {

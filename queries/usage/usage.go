@@ -41,8 +41,9 @@ var dimensionColumns = []struct {
 	column string
 }{{ByDay, "day"}, {ByKey, "api_key"}, {ByEndpoint, "endpoint"}}
 
-// Query is about one account in one period. Contract, who pays for it, and Quota hold where nothing was counted yet: else the
-// period says itself. Of the running period Quota always holds: the period learns of a change with the next request only.
+// Query is about one account in one period. Contract, which pays for the account, and Quota are used if nothing was counted yet;
+// otherwise those of the period are. For the running period, Quota is always used, because the period learns of a change only with
+// the next request.
 type Query struct {
 	Account, Contract string
 	Quota             int64 // the account's now
@@ -54,23 +55,23 @@ type Query struct {
 // Summary is what counts for an account in a period.
 type Summary struct {
 	Contract  string    // who pays for it: the account, or its agency
-	Next      plan.Date // first day of the period after it; zero where the period was not opened
+	Next      plan.Date // first day of the next period; zero if the period was not opened
 	Limit     int64     // requests that the account may use in the period
 	Total     int64     // requests that count, later corrections included
 	Remaining int64     // requests that may still be counted: for a sub-client no more than its agency has left
-	Closed    time.Time // when the period was closed, zero before
+	Closed    time.Time // when the period was closed; zero if it is open
 	Lines     []Line
 }
 
-// Line is how many requests count. Dimensions that were not asked for are zero.
+// Line is a number of requests that count. Dimensions that were not asked for are zero.
 type Line struct {
 	Day           plan.Date
 	Key, Endpoint string
 	Requests      int64
 }
 
-// SummarizeAccount answers a query about one account. A period that nothing is known of has no lines. It fails with a
-// *table.StoppedError while the stream of the period is stopped.
+// SummarizeAccount answers a query about one account. An unknown period has no lines. It fails with a *table.StoppedError while
+// the stream of the period is stopped.
 func (c *Reader) SummarizeAccount(ctx context.Context, q Query) (Summary, error) {
 	var u Summary
 	err := c.registry.Read(ctx, table.UsageModel, func(db *sqldb.DB) (err error) {
@@ -86,9 +87,9 @@ func (c *Reader) SummarizeAccount(ctx context.Context, q Query) (Summary, error)
 	return u, nil
 }
 
-// loadQuota reads how far the account is from its cap, by the state of the period that it was counted in. Whose period that is the
-// query says of the running one, and the lines say of an earlier one: an account that has left its agency since was counted in the
-// agency's. Without lines, or without the period, u stays as the query says.
+// loadQuota reads how far the account is from its cap, from the state of the period in which it was counted. For the running
+// period the query names the contract; for an earlier one the lines do, because an account that has left its agency since was
+// counted in the agency's period. Without lines, or without the period, u keeps the values of the query.
 func (u *Summary) loadQuota(ctx context.Context, db *sqldb.DB, q Query) error {
 	if !q.IsRunning {
 		err := db.QueryRow(ctx, "select coalesce(max(contract), ?) from {usage_line} where first = ? and account = ?",
@@ -146,7 +147,7 @@ func (u *Summary) sumLines(ctx context.Context, db *sqldb.DB, q Query) error {
 		if err != nil {
 			return err
 		}
-		if l.Requests != 0 { // without a group there is one line even where nothing counts
+		if l.Requests != 0 { // without a group there is one line even if nothing counts
 			u.Total += l.Requests
 			u.Lines = append(u.Lines, l)
 		}
@@ -169,7 +170,7 @@ func scanLine(scanRow func(...any) error, groupColumns []string) (l Line, err er
 	return l, err
 }
 
-// CountLines is how many lines a summary of an account has at most.
+// CountLines returns how many lines a summary of an account can have at most.
 func (c *Reader) CountLines(ctx context.Context, q Query) (lines int, err error) {
 	err = c.registry.Read(ctx, table.UsageModel, func(db *sqldb.DB) error {
 		return db.QueryRow(ctx, "select count(*) from {usage_line} where first = ? and account = ?", q.First.String(), q.Account).Scan(&lines)
@@ -180,8 +181,8 @@ func (c *Reader) CountLines(ctx context.Context, q Query) (lines int, err error)
 	return lines, nil
 }
 
-// LastUsed is when the last request that counts was recorded, by key. Keys that were never used are left out, and so
-// are all keys while the read model is built for the first time.
+// LastUsed returns the time at which the last counted request of each key was recorded. It leaves out keys that were never used,
+// and all keys while the read model is being built for the first time.
 func (c *Reader) LastUsed(ctx context.Context, keys []string) (map[string]time.Time, error) {
 	used := map[string]time.Time{}
 	err := c.registry.Read(ctx, table.UsageModel, func(db *sqldb.DB) error {

@@ -31,7 +31,7 @@ type Pool interface {
 	Exchange(ctx context.Context, account string, workers int64, giveBack func()) (release func(), err error)
 }
 
-// Pools limit the work of all requests: Workers how much runs at once, Searches how many searches are under way.
+// Pools limit the work of all requests: Workers limits how much runs at once, Searches how many searches are under way.
 type Pools struct{ Workers, Searches Pool }
 
 // Task is the work of one request, or of a part of it that runs concurrently with others. It has at most one worker at a time. It is
@@ -39,14 +39,14 @@ type Pools struct{ Workers, Searches Pool }
 type Task struct {
 	pools   Pools
 	account string
-	parent  *Task // the one that this was forked from; nil: this is a whole request
+	parent  *Task // the task that this one was forked from; nil for a whole request
 
 	mu      sync.Mutex
 	work    time.Duration // since the task got its worker, or without one
-	release func()        // gives the worker back; nil: the task has no worker
+	release func()        // gives the worker back; nil if the task has no worker
 
-	searches  int    // under way, one within the other
-	endSearch func() // gives the place of the outermost one back
+	searches  int    // nested searches under way
+	endSearch func() // ends the outermost search
 }
 
 type taskKey struct{}
@@ -58,8 +58,8 @@ func WithTask(ctx context.Context, pools Pools, account string) (context.Context
 }
 
 // Fork returns a context with a Task for one of several parts of a request that run concurrently: each then has a worker of its own, and
-// gives it back when it ends. Free work that the request has done counts for each of its parts. The caller must call Release of the
-// Task at the end of the part.
+// gives the worker back when the part ends. Free work that the request has done counts for each of its parts. The caller must call Release
+// of the Task at the end of the part.
 func Fork(ctx context.Context) (context.Context, *Task) {
 	parent := taskOf(ctx)
 	if parent == nil {
@@ -71,7 +71,7 @@ func Fork(ctx context.Context) (context.Context, *Task) {
 	return context.WithValue(ctx, taskKey{}, t), t
 }
 
-// taskOf returns the Task of a context, or nil if there is none; then all work is free.
+// taskOf returns the Task of a context, or nil if it has none; in that case all work is free.
 func taskOf(ctx context.Context) *Task {
 	t, _ := ctx.Value(taskKey{}).(*Task)
 	return t
@@ -121,8 +121,8 @@ func (t *Task) yield(ctx context.Context, done time.Duration) (err error) {
 	return err
 }
 
-// BeginSearch waits until a search may begin, without a worker meanwhile. The caller must call end when the search has given its memory
-// back. A search within another one begins at once. Its error is that of ctx or of the pool.
+// BeginSearch waits, without a worker, until a search may begin. The caller must call end once the search has released its memory. A search
+// within another one begins at once. Its error is that of ctx or of the pool.
 func BeginSearch(ctx context.Context) (end func(), err error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err

@@ -12,7 +12,7 @@ import (
 	"lieudit/schemas/event"
 )
 
-// decodedEvent is an event of the log next to its record.
+// decodedEvent is an event of the log with its record.
 type decodedEvent struct {
 	record eventstore.RecordedEvent
 	event  event.Event
@@ -53,7 +53,7 @@ func readDecoded(ctx context.Context, log eventstore.Store) iter.Seq2[decodedEve
 				}
 			})
 		})
-		defer func() { // no goroutine outlives the loop, also when the caller breaks off
+		defer func() { // no goroutine outlives the loop, even if the caller breaks off
 			cancel()
 			_ = reader.Wait() // its error was yielded, or is that of cancel
 			_ = workers.Wait()
@@ -69,8 +69,8 @@ func readDecoded(ctx context.Context, log eventstore.Store) iter.Seq2[decodedEve
 	}
 }
 
-// readBatches reads the log and passes on batches of events that are not decoded yet. It ends with the first error, also of
-// start.
+// readBatches reads the log and passes batches of undecoded events to start. It ends with the first error, including that
+// of start.
 func readBatches(ctx context.Context, log eventstore.Store, start func(*decodeBatch) error) error {
 	batch := newDecodeBatch()
 	for s, err := range log.ReadAll(ctx, eventstore.Checkpoint{}, eventstore.Filter{"usage", "incarnation"}) {
@@ -95,7 +95,7 @@ func newDecodeBatch() *decodeBatch {
 	return &decodeBatch{events: make([]decodedEvent, 0, decodeBatchSize), done: make(chan struct{})}
 }
 
-// decodeEvents decodes the events up to the first that cannot be decoded, which it drops with those behind it.
+// decodeEvents decodes events up to the first one that cannot be decoded. It drops that one and all after it.
 func (b *decodeBatch) decodeEvents() {
 	defer close(b.done)
 	for i := range b.events {
@@ -110,7 +110,7 @@ func (b *decodeBatch) decodeEvents() {
 	}
 }
 
-// yieldEvents waits for the batch and yields its events, and its error last. It returns false when the caller is to stop.
+// yieldEvents waits for the batch and yields its events, and its error last. It returns false if the caller must stop.
 func (b *decodeBatch) yieldEvents(yield func(decodedEvent, error) bool) bool {
 	<-b.done
 	for _, d := range b.events {

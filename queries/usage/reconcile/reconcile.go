@@ -1,18 +1,18 @@
-// Package reconcile compares what the log says was counted with what the read model of usage shows and invoices bill. It
-// only reads. Its constraint: the log is folded from its first event on, by the rules of schemas/usagefold alone, so that no
-// state which is kept anywhere can hide a mistake.
+// Package reconcile compares the usage on the log with the read model of usage, which is what customers see and invoices bill. It
+// only reads. It folds the log from its first event, by the rules of schemas/usagefold alone, so that no stored state can hide a
+// mistake.
 //
 //	log ── FoldLog ──> Refold: a RefoldedStream for each period, an Instance for each process ──┐
 //	                                                                                            ├─> comparison ──> body.Reconciliation
 //	read model ── usage.Reader.ReadPeriods ──> StoredPeriod ────────────────────────────────────┘
 //
 // The read model is read and compared chunk by chunk, and the fold of a period is dropped once it is compared. The log grows
-// meanwhile. A chunk is read until it is as far as the fold was (readWhenCaughtUp), and the fold then catches up to where the
-// read model is (Refold.CatchUp), so that both are of one revision.
+// meanwhile. A chunk is read again until it has caught up with the fold (readWhenCaughtUp), and the fold then catches up with the
+// read model (Refold.CatchUp), so that both are of one revision.
 //
-// A period is one stream of usage events. A tick (event.UsageTicked) asks for requests to be counted in the period; it
-// counts as a whole or not at all. A snapshot and a closing are events that state what the events before them add up to;
-// one that is wrong is a misstatement. An instance is one run of the service's process.
+// A period is one stream of usage events. A tick (event.UsageTicked) asks for requests to be counted in the period; it counts as a
+// whole or not at all. Snapshots and closings are events that state what the events before them add up to; a wrong one is a
+// misstatement. An instance is one run of the service's process.
 package reconcile
 
 import (
@@ -36,9 +36,9 @@ import (
 type Reconciler struct {
 	Log  eventstore.Store
 	Read *usage.Reader
-	// WaitForUsage returns when the read model shows all that is on the log by now, or when that takes too long.
+	// WaitForUsage returns when the read model shows everything that is on the log now, or when that takes too long.
 	WaitForUsage func(context.Context)
-	// RunningInstances are the ids of the instances that run now.
+	// RunningInstances returns the ids of the instances that are running.
 	RunningInstances func(context.Context) (map[string]bool, error)
 }
 
@@ -87,10 +87,10 @@ func chunkPeriods(all []usage.PeriodID) iter.Seq[[]usage.PeriodID] {
 	}
 }
 
-// maxReads is how often the read model is given time to get to where the log was.
+// maxReads is how often a chunk is read again to let the read model catch up with the log.
 const maxReads = 5
 
-// readWhenCaughtUp is what the read model holds of a chunk of periods, once it is as far as the fold of the log, or after
+// readWhenCaughtUp returns what the read model holds of a chunk of periods, once it has caught up with the fold of the log, or after
 // maxReads.
 func (r *Reconciler) readWhenCaughtUp(ctx context.Context, log *Refold, chunk []usage.PeriodID) (stored map[usage.PeriodID]usage.StoredPeriod, err error) {
 	for range maxReads {
@@ -103,7 +103,7 @@ func (r *Reconciler) readWhenCaughtUp(ctx context.Context, log *Refold, chunk []
 	return stored, err
 }
 
-// isCaughtUp reports whether the read model's periods are as far as the fold.
+// isCaughtUp reports whether the read model's periods have caught up with the fold.
 func (f *Refold) isCaughtUp(stored map[usage.PeriodID]usage.StoredPeriod) bool {
 	for p, shown := range stored {
 		s := f.Streams[p.Stream()]
@@ -114,7 +114,7 @@ func (f *Refold) isCaughtUp(stored map[usage.PeriodID]usage.StoredPeriod) bool {
 	return true
 }
 
-// mergePeriods are the periods that the log or the read model holds, by first day, then contract.
+// mergePeriods returns the periods that the log or the read model holds, by first day, then contract.
 func mergePeriods(log *Refold, shown []usage.PeriodID) []usage.PeriodID {
 	all := map[usage.PeriodID]bool{}
 	for _, p := range shown {
@@ -130,7 +130,7 @@ func mergePeriods(log *Refold, shown []usage.PeriodID) []usage.PeriodID {
 	})
 }
 
-// parseStream is the period of a stream. The name is usage-, the contract, and the first day: usage-mende-2026-11-21.
+// parseStream returns the period of a stream. The name is usage-, the contract, and the first day: usage-mende-2026-11-21.
 func parseStream(stream string) usage.PeriodID {
 	subject := eventstore.EntityID(stream)
 	contractEnd := max(len(subject)-len("-2026-11-21"), 0)
@@ -143,7 +143,7 @@ type comparison struct {
 	result body.Reconciliation
 }
 
-// comparePeriods compares the periods of a chunk, in its order, and drops the fold of each.
+// comparePeriods compares the periods of a chunk in order, and drops the fold of each.
 func (c *comparison) comparePeriods(ctx context.Context, chunk []usage.PeriodID, stored map[usage.PeriodID]usage.StoredPeriod) error {
 	for _, p := range chunk {
 		if err := c.foldForward(ctx, p, stored[p]); err != nil {
@@ -155,7 +155,7 @@ func (c *comparison) comparePeriods(ctx context.Context, chunk []usage.PeriodID,
 	return nil
 }
 
-// foldForward folds a stream on to where the read model is, which continues meanwhile.
+// foldForward folds a stream up to the read model's revision, which may advance meanwhile.
 func (c *comparison) foldForward(ctx context.Context, p usage.PeriodID, stored usage.StoredPeriod) error {
 	s := c.log.Streams[p.Stream()]
 	if stored.Row == nil || s != nil && eventstore.Revision(stored.Row.Revision) <= s.Revision {
@@ -164,20 +164,20 @@ func (c *comparison) foldForward(ctx context.Context, p usage.PeriodID, stored u
 	return c.log.CatchUp(ctx, p.Stream(), eventstore.Revision(stored.Row.Revision))
 }
 
-// addDifference notes one difference.
+// addDifference records one difference.
 func (c *comparison) addDifference(p usage.PeriodID, d body.UsageDifference) {
 	d.Contract, d.Period = p.Contract, p.First
 	c.result.Differences = append(c.result.Differences, d)
 }
 
-// compareValues notes a difference if the two print differently.
+// compareValues records a difference if the two values print differently.
 func (c *comparison) compareValues(p usage.PeriodID, kind string, log, shown any) {
 	if l, s := fmt.Sprint(log), fmt.Sprint(shown); l != s {
 		c.addDifference(p, body.UsageDifference{Kind: kind, InLog: l, Shown: s})
 	}
 }
 
-// comparePeriod compares all that is known of one period.
+// comparePeriod compares everything that is known of one period.
 func (c *comparison) comparePeriod(p usage.PeriodID, shown usage.StoredPeriod) {
 	c.result.Periods++
 	s, isOnLog := c.log.Streams[p.Stream()]
@@ -197,7 +197,7 @@ func (c *comparison) comparePeriod(p usage.PeriodID, shown usage.StoredPeriod) {
 	c.compareLines(p, s.Lines, shown.Lines)
 }
 
-// checkStatements notes the snapshots and closings on the stream that are not what its events add up to.
+// checkStatements records the snapshots and closings on the stream that differ from what its events add up to.
 func (c *comparison) checkStatements(p usage.PeriodID, s *RefoldedStream) {
 	kinds := map[string]string{event.UsageSnapshotTaken{}.EventType(): "solde", event.UsageClosed{}.EventType(): "cloture"}
 	for _, m := range s.Misstatements {
@@ -205,8 +205,8 @@ func (c *comparison) checkStatements(p usage.PeriodID, s *RefoldedStream) {
 	}
 }
 
-// compareRow compares the period's row. The values that a closing states are compared only where the log holds a closing:
-// what the row says then must be what the event says.
+// compareRow compares the period's row. The values that a closing states are compared only if the log holds a closing: the row must
+// then agree with the event.
 func (c *comparison) compareRow(p usage.PeriodID, s *RefoldedStream, shown usage.StoredPeriod) {
 	limit, _, _ := s.Cap(s.Contract)
 	c.compareValues(p, "retard", int64(s.Revision), shown.Row.Revision)
@@ -242,8 +242,8 @@ func (c *comparison) compareLines(p usage.PeriodID, log, shown usagefold.Lines) 
 	}
 }
 
-// listUnanswered lists what each instance counted last that has not ended in good order: it may have ended before it
-// answered those requests.
+// listUnanswered lists the last ticks of each instance that has not ended cleanly: it may have ended before it answered those
+// requests.
 func (c *comparison) listUnanswered(running map[string]bool) {
 	for _, id := range slices.Sorted(maps.Keys(c.log.Instances)) {
 		i := c.log.Instances[id]

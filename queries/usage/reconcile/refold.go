@@ -13,33 +13,33 @@ import (
 	"lieudit/schemas/usagefold"
 )
 
-// Refold is what the log says was counted, folded from its first event on.
+// Refold is the usage on the log, folded from its first event.
 type Refold struct {
 	Streams   map[string]*RefoldedStream
-	Instances map[string]*Instance // by id: those that have not ended in good order
+	Instances map[string]*Instance // by id: those that have not ended cleanly
 
 	log            eventstore.Store
 	period         string
-	endedInstances map[string]bool // what comes of one after its InstanceEnded is a repetition
+	endedInstances map[string]bool // events of an instance after its InstanceEnded are repetitions
 }
 
 // RefoldedStream is the fold of one stream, and the snapshots and closings on it that contradict the fold.
 type RefoldedStream struct {
 	usagefold.PeriodUsage
 	Revision      eventstore.Revision // of the last event that was folded
-	Closing       *event.UsageClosed  // nil: the period is open
+	Closing       *event.UsageClosed  // nil if the period is open
 	Misstatements []Misstatement
 }
 
-// Misstatement is a snapshot or a closing that is not what the events before it add up to.
+// Misstatement is a snapshot or a closing that differs from what the events before it add up to.
 type Misstatement struct {
 	Revision eventstore.Revision
 	Type     string
 }
 
-// Instance is a process that has begun to count, and may have ended before it answered all that it had counted.
+// Instance is a process that has begun to count, and may have ended before it answered all requests that it had counted.
 type Instance struct {
-	Started time.Time           // zero where its start is not on the log
+	Started time.Time           // zero if its start is not on the log
 	Last    map[string]LastTick // by stream: its last tick there, if that counts
 }
 
@@ -49,7 +49,8 @@ type LastTick struct {
 	Tick event.UsageTicked
 }
 
-// FoldLog folds the periods whose first day begins with the text period, all for "", as far as the log goes now.
+// FoldLog folds the periods whose first day begins with the text period, or all periods for "", up to the current end of the
+// log.
 func FoldLog(ctx context.Context, log eventstore.Store, period string) (*Refold, error) {
 	f := &Refold{Streams: map[string]*RefoldedStream{}, Instances: map[string]*Instance{}, log: log, period: period, endedInstances: map[string]bool{}}
 	for d, err := range readDecoded(ctx, log) {
@@ -63,8 +64,8 @@ func FoldLog(ctx context.Context, log eventstore.Store, period string) (*Refold,
 	return f, nil
 }
 
-// applyEvent folds an event of a period or of an instance. Events of other periods are left out, but not those of
-// instances: an instance counts for many periods.
+// applyEvent folds an event of a period or of an instance. Events of other periods are skipped, but not those of instances,
+// because an instance counts for many periods.
 func (f *Refold) applyEvent(ctx context.Context, r eventstore.RecordedEvent, e event.Event) error {
 	switch e := e.(type) {
 	case event.InstanceStarted:
@@ -90,8 +91,8 @@ func (f *Refold) applyEvent(ctx context.Context, r eventstore.RecordedEvent, e e
 	return err
 }
 
-// forgetIfEnded drops an instance that has ended in good order. It is called after every event of an instance, because
-// findOrAddInstance may have made one anew.
+// forgetIfEnded drops an instance that has ended cleanly. It is called after every event of an instance, because
+// findOrAddInstance may have created it again.
 func (f *Refold) forgetIfEnded(instanceID string) {
 	if f.endedInstances[instanceID] {
 		delete(f.Instances, instanceID)
@@ -116,8 +117,8 @@ func (f *Refold) findOrAddInstance(id string) *Instance {
 	return i
 }
 
-// recordTick keeps a tick while it is the last one that counts. A tick that does not count drops the one before. A
-// repetition is no other tick, and changes nothing.
+// recordTick keeps a tick while it is the last one that counts. A tick that does not count drops the one before. A repetition
+// is not a new tick, and changes nothing.
 func (i *Instance) recordTick(r eventstore.RecordedEvent, tick event.UsageTicked, v usagefold.Verdict) {
 	switch v {
 	case usagefold.Counted:
@@ -128,7 +129,7 @@ func (i *Instance) recordTick(r eventstore.RecordedEvent, tick event.UsageTicked
 	}
 }
 
-// firstDay is the first day of the period, which ends the name of a usage stream.
+// firstDay returns the first day of the period, with which the name of a usage stream ends.
 func firstDay(stream string) string { return stream[max(len(stream)-len(time.DateOnly), 0):] }
 
 // applyEvent folds an event. A snapshot or closing is compared with the fold first.
@@ -151,8 +152,8 @@ func (s *RefoldedStream) applyEvent(ctx context.Context, store eventstore.Store,
 	return s.Apply(e, r.Time), err
 }
 
-// isSnapshotCorrect reports whether a snapshot is that of the revision it names: with the events since then folded on top, it
-// must equal the state of now.
+// isSnapshotCorrect reports whether a snapshot is correct for the revision that it names: with the later events folded on
+// top, it must equal the current state.
 func (s *RefoldedStream) isSnapshotCorrect(ctx context.Context, store eventstore.Store, r eventstore.RecordedEvent, e event.UsageSnapshotTaken) (bool, error) {
 	if e.AsOfRevision < 0 || e.AsOfRevision >= int64(r.Revision) || !s.IsOpen() && !s.IsClosed() {
 		return false, nil
@@ -176,8 +177,8 @@ func (s *RefoldedStream) isSnapshotCorrect(ctx context.Context, store eventstore
 	return reflect.DeepEqual(state.Snapshot(0), s.Snapshot(0)), nil
 }
 
-// CatchUp folds a stream on, up to a revision. The stream may have begun meanwhile. Ticks that it folds do not change
-// Instances, which stays as of FoldLog.
+// CatchUp continues to fold a stream, up to a revision. The stream may have begun meanwhile. The ticks that it folds do not
+// change Instances, which stays as of FoldLog.
 func (f *Refold) CatchUp(ctx context.Context, stream string, to eventstore.Revision) error {
 	from := eventstore.Revision(0)
 	if s := f.Streams[stream]; s != nil {

@@ -9,10 +9,10 @@ import (
 	"lieudit/queries/worker"
 )
 
-// turns is a pool whose worker is gone after some turns.
+// turns is a pool that refuses a worker after some turns.
 type turns struct {
 	taken, most int
-	onTurn      func() // nil: nothing
+	onTurn      func() // may be nil
 }
 
 var errNoTurn = errors.New("no more turns")
@@ -30,7 +30,7 @@ func (p *turns) Exchange(_ context.Context, _ string, _ int64, giveBack func()) 
 	return func() {}, nil
 }
 
-// places is a pool with a place for every search.
+// places is a pool that admits every search.
 type places struct{}
 
 // Exchange implements worker.Pool.
@@ -46,9 +46,8 @@ func (p *turns) run(ctx context.Context, work func(context.Context) error) error
 	return work(ctx)
 }
 
-// CheckTurns runs work several times; it must do the same each time. The work must succeed, after at least as many turns as least says. It
-// must fail with the pool's error if the first or the last of its turns is refused, and with that of its context if the client leaves
-// during the first.
+// CheckTurns runs work several times; it must do the same each time. The work must succeed after at least least turns. It must fail with
+// the pool's error if the first or the last of its turns is refused, and with that of its context if the client leaves during the first.
 func CheckTurns(t testing.TB, least int, work func(context.Context) error) {
 	t.Helper()
 	const unlimited = -1
