@@ -1,7 +1,7 @@
-// Package address measures the address engine on vintages, the files that hold one edition of the address base. A vintage is
-// built from invented rows, of any number, or from real files. Measured are the speed of the build, throughput and latency of
-// every operation, and, of real files, how often damaged addresses are found. Its constraint: all indexes, the vintage's own
-// and Meilisearch, answer the same questions in the same run.
+// Package address measures the address engine on vintages, the files that hold one edition of the address base. A vintage is built from any
+// number of invented rows, or from real files. The package measures the speed of the build, the throughput and latency of every operation, and,
+// with real files, how often damaged addresses are found. All indexes, the vintage's own and Meilisearch, answer the same questions in the same
+// run.
 //
 //	Run ──> buildSynthetic or buildFiles ──> vintage, questionSet (a sample of its rows)
 //	    ──> measureOperation   one processor, for each testedEngine
@@ -24,9 +24,9 @@ import (
 	"lieudit/queries/address/vintage"
 )
 
-// Options say what to measure. Either Sizes or Files is required.
+// Options configure Run. Either Sizes or Files is required.
 type Options struct {
-	Sizes          []int         // rows that are invented; none with Files
+	Sizes          []int         // numbers of invented rows; none with Files
 	Files          []string      // of the address base
 	Questions      int           // of each kind of damage, about Files
 	Meilisearch    string        // http://KEY@HOST:PORT; empty: there is none
@@ -34,7 +34,7 @@ type Options struct {
 	Connections    int           // over HTTP
 }
 
-// Run measures a vintage of the files, or one vintage after the other of each size. It leaves the last one in dir.
+// Run measures a vintage of the files, or one vintage after another of each size. It leaves the last one in dir.
 func Run(ctx context.Context, dir string, o Options, out measure.Output) error {
 	communes, err := commune.Load()
 	if err != nil {
@@ -67,8 +67,7 @@ func (r *run) labels(where, operation string) []measure.Label {
 	return []measure.Label{{Name: "rows", Value: r.rows}, {Name: "where", Value: where}, {Name: "operation", Value: operation}}
 }
 
-// testedEngine is the address engine on one of the indexes: the vintage's own, or one in Meilisearch that was filled from the
-// vintage.
+// testedEngine is the address engine on one index: the vintage's own, or one in Meilisearch that was filled from the vintage.
 type testedEngine struct {
 	name string
 	*address.Engine
@@ -76,8 +75,7 @@ type testedEngine struct {
 	queryCounts  func() (requests, searches int64) // of the index
 }
 
-// measureVintage builds a vintage and measures each operation on each index, the finding of damaged addresses, and each
-// operation over HTTP.
+// measureVintage builds a vintage and measures each operation on each index, the search for damaged addresses, and each operation over HTTP.
 func (r *run) measureVintage(ctx context.Context, build func() (*questionSet, error)) (err error) {
 	drawn, err := build()
 	if err != nil {
@@ -116,11 +114,10 @@ func (r *run) measureVintage(ctx context.Context, build func() (*questionSet, er
 	return r.measureHTTP(ctx, servedVintage, drawn.questions)
 }
 
-// warmUpQuestions is how many questions an operation answers before it is measured. They load the parts of the vintage that
-// it needs into memory.
+// warmUpQuestions is how many questions an operation answers before it is measured. They load the needed parts of the vintage into memory.
 const warmUpQuestions = 200
 
-// measureOperation measures one operation in one goroutine, on one question after the other.
+// measureOperation measures one operation in one goroutine, on one question after another.
 func (r *run) measureOperation(ctx context.Context, e testedEngine, op operation, questions []question) error {
 	r.Progress(e.name+": "+op.name, 0, 0)
 	runOne := func(n int) error { return unexpectedError(op.run(ctx, e.Engine, &questions[n%len(questions)])) }
@@ -136,7 +133,7 @@ func (r *run) measureOperation(ctx context.Context, e testedEngine, op operation
 	return r.Report(f.With(r.labels(e.name, op.name)...))
 }
 
-// fillMeilisearch lists a vintage in Meilisearch and reports how fast.
+// fillMeilisearch indexes a vintage in Meilisearch and reports how fast.
 func (r *run) fillMeilisearch(ctx context.Context, v *vintage.Vintage) (*meiliindex.Index, error) {
 	began := time.Now()
 	x, err := meiliindex.Fill(ctx, r.Meilisearch, v, r.communes, func(done, total int) { r.Progress("meilisearch: list", done, total) })

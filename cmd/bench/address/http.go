@@ -32,9 +32,9 @@ func (k singleKeyRing) FindKey(hash token.Hash, _ time.Time) (grant.Grant, bool)
 
 func (k singleKeyRing) IsFresh(time.Time) bool { return true }
 
-// measureHTTP measures every operation over HTTP. The server runs in this process: the API with its checks of keys and
-// limits, but without counting requests. Clients and server share the processors. 422 is accepted, because the API gives
-// that answer to a question that no address can be read from.
+// measureHTTP measures every operation over HTTP. The server runs in this process: the API with its checks of keys and limits, but without
+// counting requests. Clients and server share the processors. 422 is accepted, because it is the answer to a question that does not contain an
+// address.
 func (r *run) measureHTTP(ctx context.Context, servedVintage *live.Vintage, questions []question) (err error) {
 	key := token.DefaultPrefixes.New(token.Secret)
 	noLocations := api.Locations{} // no request of the benchmark concerns them

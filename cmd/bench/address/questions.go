@@ -18,14 +18,14 @@ import (
 	"lieudit/schemas/geo"
 )
 
-// questionCount is how many rows become questions at most. Enough of them are drawn that repeated questions do not come from
-// the same few parts of the vintage.
+// questionCount is the largest number of rows that become questions. There are enough that repeated questions do not come from the same few
+// parts of the vintage.
 const questionCount = 5000
 
 // questionSet is a sample of the rows of a vintage, drawn while it is built.
 type questionSet struct {
 	questions []question
-	sample    []ban.Row // rows with a house number, of files only, to be damaged
+	sample    []ban.Row // rows with a house number, of files only, for damaged questions
 }
 
 // question is a row as the input of each operation: verify takes line, autocomplete prefix, view id, proximity position, and
@@ -72,8 +72,7 @@ func operations() []operation {
 	}
 }
 
-// unexpectedError returns the error of an operation, or nil where the error is a right answer to the question: it is too
-// short or no address.
+// unexpectedError returns the error of an operation, or nil if the error is a right answer to the question: it is too short or not an address.
 func unexpectedError(err error) error {
 	if errors.Is(err, address.ErrShort) || errors.Is(err, address.ErrUnparsable) {
 		return nil
@@ -81,8 +80,7 @@ func unexpectedError(err error) error {
 	return err
 }
 
-// buildSynthetic builds a vintage of invented rows and draws the questions on the way. The seed is constant: equal sizes have
-// equal rows.
+// buildSynthetic builds a vintage of invented rows and draws the questions at the same time. The seed is constant: equal sizes have equal rows.
 func (r *run) buildSynthetic(ctx context.Context, rows int) (*questionSet, error) {
 	r.rows = rows
 	drawn := &questionSet{}
@@ -93,7 +91,7 @@ func (r *run) buildSynthetic(ctx context.Context, rows int) (*questionSet, error
 	})
 }
 
-// buildFiles builds a vintage of the files, draws the questions on the way, and keeps a sample of rows for scoreEngines.
+// buildFiles builds a vintage of the files, draws the questions at the same time, and keeps a sample of rows for scoreEngines.
 func (r *run) buildFiles(ctx context.Context) (*questionSet, error) {
 	sources, err := vintages.OpenSources(ctx, r.Files)
 	if err != nil {
@@ -108,8 +106,8 @@ func (r *run) buildFiles(ctx context.Context) (*questionSet, error) {
 	})
 }
 
-// buildVintage builds a vintage and reports rows a second and the size of the file. Where r.rows is 0 it becomes the number
-// of addresses in the vintage.
+// buildVintage builds a vintage and reports rows a second and the size of the file. If r.rows is 0 it becomes the number of addresses in the
+// vintage.
 func (r *run) buildVintage(ctx context.Context, operation string, rows iter.Seq2[ban.Row, error], o vintage.Options) error {
 	began := time.Now()
 	summary, err := vintage.Build(ctx, r.path, rows, o)
@@ -125,7 +123,7 @@ func (r *run) buildVintage(ctx context.Context, operation string, rows iter.Seq2
 	return r.Report(figure.With(r.labels("disk", operation)...))
 }
 
-// maxSample is how many rows with a house number are kept at most, so that the memory does not grow with the files.
+// maxSample limits how many rows with a house number are kept, so that the memory does not grow with the files.
 const maxSample = 200_000
 
 // sampleRows passes rows on and keeps a uniform sample of those with a house number. Its random numbers have a constant seed:
@@ -142,9 +140,9 @@ func (f *questionSet) sampleQuestions(rows iter.Seq2[ban.Row, error]) iter.Seq2[
 		func(*ban.Row) bool { return true }, func(row *ban.Row) question { return newQuestion(row, rng) })
 }
 
-// reservoirSample passes rows on and keeps a uniform sample of those that are accepted, by reservoir sampling: the n-th
-// accepted row replaces a random kept one with the probability size/n. Only rows that are kept are converted. A row that the
-// consumer stops at, or that came with an error, is not sampled.
+// reservoirSample passes rows on and keeps a uniform sample of the accepted ones, by reservoir sampling: the n-th accepted row replaces a
+// random kept one with the probability size/n. Only kept rows are converted. A row at which the consumer stops, or that came with an error, is
+// not sampled.
 func reservoirSample[T any](rows iter.Seq2[ban.Row, error], rng *rand.Rand, size int, sample *[]T, accepts func(*ban.Row) bool, convert func(*ban.Row) T) iter.Seq2[ban.Row, error] {
 	return func(yield func(ban.Row, error) bool) {
 		seen := 0
@@ -164,8 +162,8 @@ func reservoirSample[T any](rows iter.Seq2[ban.Row, error], rng *rand.Rand, size
 	}
 }
 
-// newQuestion makes a question of a row: its line as somebody would write the address, such as "12 bis rue du Four 48000
-// Mende", and as prefix the beginning of that line, cut at a random place after the fourth letter.
+// newQuestion makes a question of a row: its line as somebody would write the address, such as "12 bis rue du Four 48000 Mende", and as prefix
+// the beginning of that line, cut at a random point after the fourth letter.
 func newQuestion(r *ban.Row, rng *rand.Rand) question {
 	street := strings.TrimSpace(r.Rep + " " + r.Voie)
 	if r.Kind == ban.HouseNumber {

@@ -11,28 +11,27 @@ import (
 	"lieudit/queries/address/perturb"
 )
 
-// The names of the extra numbers of a figure that says how one index answers one kind of damaged question. They are counts,
-// but for the last two. The figure's Value is the percentage of questions whose right address is the first result.
+// The names of the extra numbers of the figure of one index and one kind of damaged question. All but the last two are counts. The figure's
+// Value is the percentage of questions whose right address is the first result.
 const (
 	ScoreAsked            = "asked"
 	ScoreFirst            = "first"               // result is the address
 	ScoreTopFive          = "top 5"               // results have the address
 	ScoreExact            = "exact"               // answers are rated exact, right or wrong
 	ScoreFalseExact       = "false exact"         // answers are rated exact and wrong
-	scoreSearches         = "searches a question" // of the index, where they are counted
+	scoreSearches         = "searches a question" // of the index, if they are counted
 	scoreMeanMilliseconds = "mean ms"
 )
 
-// scoreEngines runs the same damaged questions on every engine, one after the other, and reports how each answers each kind
-// of damage. The damage is drawn with a constant seed. Without a sample, that is of invented rows, it does nothing.
+// scoreEngines runs the same damaged questions on every engine, one after another, and reports each engine's answers to each kind of damage.
+// The damage is drawn with a constant seed. Without a sample, as with invented rows, it does nothing.
 func (r *run) scoreEngines(ctx context.Context, engines []testedEngine, sample []ban.Row) error {
 	if len(sample) == 0 {
 		return nil
 	}
 	w := perturb.NewReference(sample)
 	if len(sample) == maxSample {
-		// Rows may be missing from the sample, so a number that it lacks may exist. Hardly any street has numbers from 9000
-		// on.
+		// The sample lacks rows, so a number missing from it may exist. Hardly any street has numbers from 9000 on.
 		w.Unused = 9000
 	}
 	for seed, kind := range perturb.Kinds() {
@@ -51,7 +50,7 @@ func (r *run) scoreEngines(ctx context.Context, engines []testedEngine, sample [
 	return nil
 }
 
-// scoreQuestions verifies each question and counts the answers by how right they are. Its latencies are those of verify.
+// scoreQuestions verifies each question and counts the right and wrong answers. Its latencies are those of verify.
 func (e testedEngine) scoreQuestions(ctx context.Context, questions []perturb.Question) (measure.Figure, error) {
 	var t perturb.Accuracy
 	var total time.Duration

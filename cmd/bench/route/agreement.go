@@ -11,7 +11,7 @@ import (
 	"lieudit/schemas/geo"
 )
 
-// compareAnswers reports how the answers of each peer agree with the own ones.
+// compareAnswers reports how far each peer's answers agree with our own.
 func compareAnswers(ctx context.Context, routers []namedRouter, q *questions, o Options, out measure.Output) error {
 	for _, peer := range routers[1:] {
 		var c comparison
@@ -28,13 +28,13 @@ func compareAnswers(ctx context.Context, routers []namedRouter, q *questions, o 
 	return nil
 }
 
-// comparison is how routes of a peer agree with the own ones.
+// comparison counts how far a peer's routes agree with our own.
 type comparison struct {
-	ratios                []float64 // of durations, own to theirs
-	near, onlyOne, errors int       // pairs with distances within a tenth, with one route alone, without an answer
+	ratios                []float64 // of durations, ours to theirs
+	near, onlyOne, errors int       // pairs with distances within a tenth, with a route from one side only, without an answer
 }
 
-// compare asks both routers for one route. That there is none is an answer.
+// compare asks both routers for one route. That there is no route is an answer too.
 func (c *comparison) compare(ctx context.Context, own, peer namedRouter, query route.Query) error {
 	ours, ownErr := own.Route(ctx, query)
 	theirs, theirErr := peer.Route(ctx, query)
@@ -56,7 +56,7 @@ func (c *comparison) compare(ctx context.Context, own, peer namedRouter, query r
 	return nil
 }
 
-// figure has the quantiles of the ratios, and the share of distances within a tenth of each other.
+// figure returns the quantiles of the ratios, and the share of distances within a tenth of each other.
 func (c *comparison) figure(peer string) measure.Figure {
 	f := measure.Figure{
 		Labels: []measure.Label{{Name: "compared with", Value: peer}}, Unit: "median duration, own / theirs",
@@ -74,7 +74,7 @@ func (c *comparison) figure(peer string) measure.Figure {
 	return f
 }
 
-// otherThanNoRoute is an error that is not an answer.
+// otherThanNoRoute returns err unless it only means that there is no route.
 func otherThanNoRoute(err error) error {
 	if _, ok := errors.AsType[*route.OffRoadError](err); ok || errors.Is(err, route.ErrNoRoute) {
 		return nil
@@ -82,7 +82,7 @@ func otherThanNoRoute(err error) error {
 	return err
 }
 
-// compareAlternatives reports how many alternatives, of two asked for, each router has on average to the same routes.
+// compareAlternatives reports how many alternatives, of two requested, each router finds on average for the same routes.
 func compareAlternatives(ctx context.Context, routers []namedRouter, q *questions, o Options, out measure.Output) error {
 	queries := make([]route.Query, o.Pairs)
 	for i := range queries {
@@ -114,23 +114,23 @@ func compareAlternatives(ctx context.Context, routers []namedRouter, q *question
 	return nil
 }
 
-// What areas are compared with.
+// The parameters of the comparison of areas.
 const (
 	areaCenters   = 10
 	areaPositions = 100    // on roads, for each centre
 	areaLimit     = 600    // seconds
-	areaMargin    = 0.1    // of the limit: positions as near to it are not counted
-	areaRadius    = 15_000 // metres from the centre, in which positions are drawn: beyond, nothing is within the limit
+	areaMargin    = 0.1    // of the limit: positions this close to it are not counted
+	areaRadius    = 15_000 // metres around the centre in which positions are drawn: beyond them nothing is within the limit
 )
 
-// areaQuestion is a centre and the positions that are looked for in the area around it.
+// areaQuestion is a centre and the positions that are tested against the area around it.
 type areaQuestion struct {
 	center    route.Bound
 	positions []route.Bound
 }
 
-// compareAreas reports of each router that draws areas whether a position is inside of one just where its own matrix has it within
-// the limit.
+// compareAreas reports, for each router that draws areas, how often a position is inside an area exactly if the router's own matrix has it
+// within the limit.
 func compareAreas(ctx context.Context, routers []namedRouter, q *questions, out measure.Output) error {
 	asked := make([]areaQuestion, areaCenters)
 	for i := range asked {
@@ -150,7 +150,7 @@ func compareAreas(ctx context.Context, routers []namedRouter, q *questions, out 
 			}
 		}
 		if c == (areaComparison{}) {
-			continue // it draws none
+			continue // it draws no areas
 		}
 		if err := out.Report(c.figure(r.name)); err != nil {
 			return err
@@ -159,7 +159,7 @@ func compareAreas(ctx context.Context, routers []namedRouter, q *questions, out 
 	return nil
 }
 
-// areaComparison is how areas agree with the matrix.
+// areaComparison counts how far areas agree with the matrix.
 type areaComparison struct{ agree, counted, within, nearLimit, errors int }
 
 // compare asks a router for an area and for the durations to the positions.
@@ -206,9 +206,9 @@ func (c *areaComparison) figure(router string) measure.Figure {
 	return f
 }
 
-// boundsNear draws positions on roads around a centre. Where they are rare, some are farther away than areaRadius.
+// boundsNear draws positions on roads around a centre. If roads are rare there, some are farther away than areaRadius.
 func (q *questions) boundsNear(center geo.Point, n int) []route.Bound {
-	const tries = 2_000 // of the roads of France one in 700 is within areaRadius
+	const tries = 2_000 // one road of France in 700 is within areaRadius
 	all := make([]route.Bound, n)
 	for i := range all {
 		for range tries {
@@ -220,7 +220,7 @@ func (q *questions) boundsNear(center geo.Point, n int) []route.Bound {
 	return all
 }
 
-// contains reports whether a position is in an area: an odd number of borders lie west of it.
+// contains reports whether a position is inside an area: an odd number of borders lie west of it.
 func contains(area route.Area, p geo.Point) bool {
 	isInside := false
 	for _, polygon := range area {

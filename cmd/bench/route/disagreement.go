@@ -13,28 +13,28 @@ import (
 	"lieudit/schemas/geo"
 )
 
-// verdict is how the own route of a pair differs from those of both peers.
+// verdict is how our own route of a pair differs from those of both peers.
 type verdict string
 
-// The verdicts, the worst first. A pair that not both peers route is peersDisagree, and counts for nothing.
+// The verdicts, the worst first. A pair that a peer does not route is peersDisagree, and does not count.
 const (
 	noResults     verdict = "no_results"
 	longer        verdict = "longer"   // than both by a tenth
-	otherDuration verdict = "duration" // of nearly the same way: over 12 % and 40 s from OSRM's
-	shorter       verdict = "shorter"  // than both by a tenth: it may drive what is not allowed
-	slower        verdict = "slower"   // than OSRM's by 5 s: of pairs of junctions alone
+	otherDuration verdict = "duration" // of nearly the same way: over 12 % and 40 s off OSRM's
+	shorter       verdict = "shorter"  // than both by a tenth: it may use forbidden roads
+	slower        verdict = "slower"   // than OSRM's by 5 s: only for pairs of junctions
 	agrees        verdict = "agrees"
 	peersDisagree verdict = "not both peers route it"
 )
 
-// answeredPair is what all routers answer about one pair. The own router is the first, OSRM the second, Valhalla the third.
+// answeredPair is one pair with the answers of all routers: our own first, OSRM second, Valhalla third.
 type answeredPair struct {
 	points  [2]geo.Point
 	answers [3]route.Answer
 	errs    [3]error
 }
 
-// askPair asks all routers. That there is no route is an answer; another error of a peer leaves it without a route.
+// askPair asks all routers. That there is no route is an answer; any other error of a peer leaves it without a route.
 func askPair(ctx context.Context, routers []namedRouter, points [2]geo.Point) (p answeredPair, err error) {
 	p.points = points
 	query := route.Query{Profile: car, Bounds: []route.Bound{{Point: points[0]}, {Point: points[1]}}, Geometry: true}
@@ -54,7 +54,7 @@ func (p *answeredPair) duration(router int) float64 { return p.answers[router].R
 // Bounds of the verdicts.
 const (
 	tenth          = 1.1
-	fewMetres      = 25.0 // a tenth of a short way is less than where its ends meet the road
+	fewMetres      = 25.0 // a tenth of a short way is less than the distance from its ends to the road
 	sameWay        = 0.02
 	durationShare  = 0.12
 	durationAmount = 40.0
@@ -81,12 +81,12 @@ func (p *answeredPair) verdict() verdict {
 	return agrees
 }
 
-// isSameWay reports whether the own way is as long as that of a peer.
+// isSameWay reports whether our own way is as long as a peer's.
 func (p *answeredPair) isSameWay(peer int) bool {
 	return math.Abs(p.distance(0)-p.distance(peer)) <= sameWay*p.distance(peer)
 }
 
-// excess is by how much a pair is worse than the better peer; it orders the pairs of a verdict.
+// excess returns how much worse a pair is than the better peer. The pairs of a verdict are sorted by it.
 func (p *answeredPair) excess() float64 {
 	switch {
 	case p.errs[0] != nil:
@@ -101,19 +101,19 @@ func (p *answeredPair) excess() float64 {
 type judge struct {
 	own    route.Router
 	roads  *mapRoads
-	reckon func([]geo.Point) reckoning // what the own engine thinks of a way
+	reckon func([]geo.Point) reckoning // returns our own engine's costs of a way
 }
 
-// The distances beyond which two routes differ in a fact.
+// The thresholds beyond which two routes differ in a fact.
 const (
-	sameAccess   = 3.0  // metres between accesses that are one
+	sameAccess   = 3.0  // metres between accesses that are the same
 	farther      = 1.0  // metres by which an access is farther than another
 	factApart    = 20.0 // metres on roads of a fact
 	againstAngle = 120  // degrees between the directions in which two routes begin
 )
 
-// explain names the kind of a difference from OSRM's route and says more about it. The first that holds is told: where the ends
-// meet the network, which way they are left, what only one side drives through; otherwise what the own engine thinks of OSRM's way.
+// explain names the kind of a difference from OSRM's route and describes it. It returns the first reason that holds: where the ends meet the
+// network, in which direction they are left, what only one side uses; otherwise our own engine's costs of OSRM's way.
 func (j *judge) explain(ctx context.Context, p *answeredPair) (kind, detail string, err error) {
 	if offRoad, ok := errors.AsType[*route.OffRoadError](p.errs[0]); ok {
 		return "access", fmt.Sprintf("bound %d is off the road", offRoad.Bound), nil
@@ -135,13 +135,13 @@ func (j *judge) explain(ctx context.Context, p *answeredPair) (kind, detail stri
 	return j.explainChoice(ctx, p, &own, &peers)
 }
 
-// explainNone says what an own route would have had to use.
+// explainNone explains a missing route of our own by what it would have had to use.
 func (j *judge) explainNone(ctx context.Context, p *answeredPair, peers *usage) (kind, detail string, err error) {
 	if kind, detail := explainUsage(&usage{}, peers); kind == "gate" || kind == "restricted" || kind == "ferry" || kind == "forbidden" {
 		return kind, detail, nil
 	}
 	kind, detail, err = j.explainChoice(ctx, p, &usage{}, peers)
-	if kind == "choice" { // the ways exist between other accesses
+	if kind == "choice" { // there are ways between other accesses
 		kind = "access"
 	}
 	return kind, detail, err
@@ -159,11 +159,11 @@ func (j *judge) explainEnds(p *answeredPair) (kind, detail string) {
 		case own.Distance > nearest+farther:
 			kind = j.secondRoad(p, end)
 		case nearest > own.Distance+farther:
-			kind = "peers farther" // they leave out the small part of the network in which the nearest road lies
+			kind = "peers farther" // they ignore the small part of the network that has the nearest road
 		case osrm.Distance > own.Distance+farther:
 			kind = "OSRM farther"
 		default:
-			kind = "as near" // two roads are, as the carriageways of one road to who is between them
+			kind = "as near" // two roads are equally near, like both carriageways for somebody between them
 		}
 		return kind, fmt.Sprintf("%s: own %.0f m away on %q, OSRM %.0f m on %q, Valhalla %.0f m",
 			name, own.Distance, own.Street, osrm.Distance, osrm.Street, valhalla.Distance)
@@ -171,7 +171,7 @@ func (j *judge) explainEnds(p *answeredPair) (kind, detail string) {
 	return "", ""
 }
 
-// accesses are the accesses of an end. OSRM's stands for that of Valhalla where Valhalla has no route.
+// accesses returns the accesses of an end. If Valhalla has no route, OSRM's access stands in for Valhalla's.
 func (p *answeredPair) accesses(end int) (own, osrm, valhalla route.Access) {
 	own, osrm = p.answers[0].Accesses[end], p.answers[1].Accesses[end]
 	if p.errs[2] != nil {
@@ -180,9 +180,9 @@ func (p *answeredPair) accesses(end int) (own, osrm, valhalla route.Access) {
 	return own, osrm, p.answers[2].Accesses[end]
 }
 
-// secondRoad is the kind of an end at which the own engine takes a road that is a little farther than the nearest one, because the way
-// is shorter from there. Who stands there may be kept from it: by a wall that is not in the way to the nearest road, or because one of
-// the two roads lies above the other.
+// secondRoad returns the kind of an end at which our own engine takes a road a little farther away than the nearest one, because the way is
+// shorter from there. The traveller may be unable to reach that road: because of a wall that is not in the way to the nearest road, or because
+// one of the two roads is above the other.
 func (j *judge) secondRoad(p *answeredPair, end int) string {
 	own, osrm := p.answers[0].Accesses[end].Point, p.answers[1].Accesses[end].Point
 	if name := j.roads.wallBetween(p.points[end], own); name != "" && j.roads.wallBetween(p.points[end], osrm) == "" {
@@ -199,7 +199,7 @@ func (j *judge) explainDirection(p *answeredPair) (kind, detail string) {
 	own, osrm := p.answers[0].Routes[0].Geometry, p.answers[1].Routes[0].Geometry
 	if j.reckon != nil {
 		if r := j.reckon(osrm); r.isOpen {
-			return "", "" // what the own engine thinks of it says more
+			return "", "" // our own engine's costs explain more
 		}
 	}
 	for end, name := range []string{"origin", "destination"} {
@@ -210,7 +210,7 @@ func (j *judge) explainDirection(p *answeredPair) (kind, detail string) {
 	return "", ""
 }
 
-// endBearing is the direction in which a line leaves its beginning, or its end when it is followed back.
+// endBearing returns the direction in which a line leaves its beginning, or its end if it is followed backwards.
 func endBearing(line []geo.Point, atEnd bool) float64 {
 	if len(line) < 2 {
 		return 0
@@ -227,7 +227,7 @@ func angleBetween(a, b float64) float64 {
 	return min(d, 360-d)
 }
 
-// explainUsage compares gates, and the facts that may forbid a way.
+// explainUsage compares the gates, and the facts that may forbid a way.
 func explainUsage(own, peers *usage) (kind, detail string) {
 	if len(own.gates) != len(peers.gates) {
 		return "gate", fmt.Sprintf("own %s, OSRM %s", listOrNone(own.gates), listOrNone(peers.gates))
@@ -247,11 +247,11 @@ func listOrNone(names []string) string {
 	return strings.Join(names, ", ")
 }
 
-// viaShares are how far along OSRM's way the own engine is made to pass.
+// viaShares are the shares of OSRM's way at which our own engine is made to pass.
 var viaShares = []float64{0.25, 0.5, 0.75}
 
-// explainChoice asks the own engine for OSRM's way, through points on it. Where it can drive that way, it thinks its own one
-// better: the class of roads on which they differ most is told. Where it cannot, something on it is closed to it.
+// explainChoice asks our own engine for OSRM's way, through points on it. If the engine can drive it, it prefers its own way, and the class of
+// roads on which the two differ most is reported. If it cannot, something on OSRM's way is closed to it.
 func (j *judge) explainChoice(ctx context.Context, p *answeredPair, own, peers *usage) (kind, detail string, err error) {
 	line := p.answers[1].Routes[0].Geometry
 	if j.reckon != nil && p.errs[0] == nil {
@@ -278,14 +278,13 @@ func (j *judge) explainChoice(ctx context.Context, p *answeredPair, own, peers *
 	return "choice", fmt.Sprintf("OSRM's way takes %.0f s by own reckoning; %s", via.Duration, largestDifference(own, peers)), nil
 }
 
-// alikeShare and alikeAmount are how much two durations may differ that nobody would tell apart.
+// alikeShare and alikeAmount bound differences between durations that nobody would notice.
 const (
 	alikeShare  = 0.05
 	alikeAmount = 5.0
 )
 
-// explainReckoning compares what the own engine thinks of both ways. It knows no kind if the nodes of one are not those of its own
-// network.
+// explainReckoning compares our own engine's costs of both ways. It returns no kind if a way has nodes that are not in our network.
 func explainReckoning(p *answeredPair, own, osrm reckoning, ownUse, osrmUse *usage) (kind, detail string) {
 	if !own.isOpen {
 		return "", ""
@@ -307,15 +306,15 @@ func explainReckoning(p *answeredPair, own, osrm reckoning, ownUse, osrmUse *usa
 	case math.Abs(more) <= max(alikeAmount, alikeShare*own.duration()):
 		return "choice, like time", detail
 	case more < 0:
-		return "choice, better roads", detail // it is slower, and prefers its roads
+		return "choice, better roads", detail // our way is slower, on preferred roads
 	}
 	return "choice, faster", detail
 }
 
-// sameReckoning is by how many seconds the reckonings of one way may differ.
+// sameReckoning is how many seconds two costs of the same way may differ.
 const sameReckoning = 0.5
 
-// largestDifference is the class of roads on which two routes differ most.
+// largestDifference returns the class of roads on which two routes differ most.
 func largestDifference(own, peers *usage) string {
 	best, text := 0.0, "the same classes"
 	for bit := range useNames {
@@ -327,7 +326,7 @@ func largestDifference(own, peers *usage) string {
 	return text
 }
 
-// pointAlong is the point of a line after a share of its length.
+// pointAlong returns the point of a line after a share of its length.
 func pointAlong(line []geo.Point, share float64) geo.Point {
 	whole := 0.0
 	for i := 1; i < len(line); i++ {

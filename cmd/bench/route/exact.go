@@ -11,7 +11,7 @@ import (
 	"lieudit/queries/route/search"
 )
 
-// checkedProfiles are those whose answers are compared with Dijkstra's algorithm.
+// checkedProfiles are the profiles whose answers are compared with Dijkstra's algorithm.
 var checkedProfiles = []route.Profile{
 	{Mode: route.Car, Optimization: route.Fastest},
 	{Mode: route.Car, Optimization: route.Shortest},

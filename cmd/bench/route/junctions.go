@@ -13,8 +13,8 @@ import (
 // roadNode is a node of roads for cars.
 type roadNode struct {
 	at       geo.Point
-	lines    int  // that meet there
-	isOneWay bool // one of them is open in one direction alone
+	lines    int  // the number of lines that meet there
+	isOneWay bool // a line is open in one direction only
 }
 
 // noteNode notes that a line of a way begins or ends at a node.
@@ -36,12 +36,12 @@ func isOneWay(tags osmpbf.Tags) bool {
 	return tags.Get("junction") == "roundabout"
 }
 
-// targetsOfJunction is how many ways lead from each junction, and how many to it.
+// targetsOfJunction is the number of ways from each junction, and of ways to it.
 const targetsOfJunction = 4
 
-// drawJunctionPairs draws different junctions with a one-way street among their roads: all, if the map has fewer. Of each there are
-// pairs to other junctions of any kind and back. So no end lies next to a road, and what is compared is what the routers make of the
-// junctions and of the way.
+// drawJunctionPairs draws different junctions that have a one-way street among their roads: all, if the map has fewer. Each is paired with
+// other junctions of any kind, in both directions. So no end is off the road, and the comparison shows how the routers handle the junctions and
+// the way.
 func (m *mapRoads) drawJunctionPairs(r *rand.Rand, n int) (pairs [][2]geo.Point) {
 	var all, oneWay []geo.Point
 	for _, id := range slices.Sorted(maps.Keys(m.nodes)) {
@@ -64,13 +64,13 @@ func (m *mapRoads) drawJunctionPairs(r *rand.Rand, n int) (pairs [][2]geo.Point)
 	return pairs
 }
 
-// Seconds by which a route is slower than OSRM's.
+// The thresholds in seconds beyond OSRM's duration.
 const (
 	slowBy     = 5.0
 	verySlowBy = 30.0
 )
 
-// slowness is by how many seconds the own route is slower than OSRM's.
+// slowness returns how many seconds our own route is slower than OSRM's.
 func (p *answeredPair) slowness() float64 {
 	if p.errs[0] != nil || p.errs[1] != nil {
 		return 0
@@ -78,7 +78,7 @@ func (p *answeredPair) slowness() float64 {
 	return p.duration(0) - p.duration(1)
 }
 
-// hasEndsOfOSRM reports whether the own route and OSRM's have the same ends.
+// hasEndsOfOSRM reports whether our own route has the same ends as OSRM's.
 func (p *answeredPair) hasEndsOfOSRM() bool {
 	for end := range 2 {
 		if own, osrm, _ := p.accesses(end); geo.Distance(own.Point, osrm.Point) > sameAccess {
@@ -88,7 +88,8 @@ func (p *answeredPair) hasEndsOfOSRM() bool {
 	return true
 }
 
-// junctionFigures count the junctions with a route that is slower than OSRM's, of all and of those whose routes have the same ends.
+// junctionFigures counts the junctions with a route that is slower than OSRM's, among all junctions and among those whose routes have the same
+// ends.
 func junctionFigures(pairs []answeredPair) (figures []measure.Figure) {
 	for direction, name := range []string{"origin", "destination"} {
 		var all, alike slowCount

@@ -13,7 +13,7 @@ import (
 	"lieudit/schemas/geo"
 )
 
-// What the own engine thinks of its own routes is what it tells of them.
+// The cost of one of our own routes equals the duration in its answer.
 func TestTheReckoningOfAnOwnRouteIsItsDuration(t *testing.T) {
 	t.Parallel()
 	file, path := routertest.WriteTown(t), filepath.Join(t.TempDir(), "network")
@@ -35,7 +35,7 @@ func TestTheReckoningOfAnOwnRouteIsItsDuration(t *testing.T) {
 			t.Fatal(err)
 		}
 		r := ways.reckon(a.Routes[0].Geometry)
-		if !r.isOpen { // it begins by turning back where the road ends, or has no length
+		if !r.isOpen { // it begins with a U-turn at the end of a road, or has no length
 			continue
 		}
 		understood++
@@ -80,7 +80,7 @@ func TestJunctionsAreCountedByTheirSlowestRoute(t *testing.T) {
 			if i == 2*junction { // one route from each
 				p.answers[0].Routes[0].Duration += 20 * float64(junction)
 			}
-			if i == 1 && junction == 2 { // one to the last, where OSRM starts elsewhere
+			if i == 1 && junction == 2 { // one to the last, for which OSRM starts elsewhere
 				p.answers[0].Routes[0].Duration += 10
 				p.answers[1].Accesses[0].Lat++
 			}

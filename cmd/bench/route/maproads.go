@@ -10,15 +10,15 @@ import (
 	"lieudit/schemas/geo"
 )
 
-// mapRoads are the roads of a map by their tags alone, whatever any engine made of them. So what a route uses is told alike of the
-// routes of all engines.
+// mapRoads are the roads of a map by their tags alone, independent of any engine. So the roads that a route uses are described in the same way
+// for all engines.
 type mapRoads struct {
 	lines []roadLine
 	near  map[roadCell][]uint32 // lines by the cells that they touch
 	gates map[roadCell][]gate
 	car   []uint32            // lines of roads for cars, among which positions are drawn
 	nodes map[int64]*roadNode // of roads for cars
-	walls map[roadCell][]wall // what nobody steps over
+	walls map[roadCell][]wall // lines that nobody can cross on foot
 }
 
 // roadLine is the line between two nodes of a way.
@@ -28,7 +28,7 @@ type roadLine struct {
 	level    string // of a bridge, a tunnel, or by the tag layer; "" is the ground
 }
 
-// roadUse is a set of facts about a road that explain why a route takes it or not.
+// roadUse is a set of facts about a road that explain why a route takes or avoids it.
 type roadUse uint16
 
 // The facts, in the order in which they explain a difference.
@@ -46,7 +46,7 @@ const (
 	useStreet
 )
 
-// useNames are the facts by name, in their order.
+// useNames are the names of the facts, in their order.
 var useNames = []string{
 	"restricted", "forbidden", "ferry", "construction", "track or path", "toll", "service", "narrow", "motorway", "main road", "street",
 }
@@ -54,7 +54,7 @@ var useNames = []string{
 // gate is a barrier on a road.
 type gate struct {
 	at   geo.Point
-	name string // of the barrier, with its access where that is tagged
+	name string // of the barrier, with its access tag if there is one
 }
 
 // roadCell is a square of the map of some 50 to 100 metres.
@@ -103,7 +103,7 @@ func readMapRoads(ctx context.Context, path string) (m *mapRoads, err error) {
 	return m, err
 }
 
-// openBarriers stop nobody.
+// openBarriers are barriers that stop nobody.
 var openBarriers = map[string]bool{
 	"kerb": true, "no": true, "entrance": true, "cattle_grid": true, "border_control": true, "toll_booth": true, "height_restrictor": true,
 }
@@ -118,7 +118,7 @@ func (m *mapRoads) addGate(p geo.Point, barrier string, tags osmpbf.Tags) {
 	m.gates[cellOf(p)] = append(m.gates[cellOf(p)], gate{p, barrier})
 }
 
-// addWay adds the lines of a way. The tags of one that is not a road give no uses.
+// addWay adds the lines of a way. The tags of a way that is not a road have no uses.
 func (m *mapRoads) addWay(w osmpbf.Way, nodes map[int64]geo.Point) {
 	m.addWalls(w, nodes)
 	uses := usesOf(w.Tags)
@@ -145,7 +145,7 @@ func (m *mapRoads) addWay(w osmpbf.Way, nodes map[int64]geo.Point) {
 	}
 }
 
-// cellsAlong are the cells of points along a line, as near to each other as half a cell.
+// cellsAlong returns the cells of points along a line, at most half a cell apart.
 func cellsAlong(from, to geo.Point) map[roadCell]bool {
 	cells := map[roadCell]bool{}
 	steps := 1 + int(2*cellsPerDegree*max(math.Abs(to.Lon-from.Lon), math.Abs(to.Lat-from.Lat)))
@@ -155,7 +155,7 @@ func cellsAlong(from, to geo.Point) map[roadCell]bool {
 	return cells
 }
 
-// classUses are the uses of the values of highway. A value that is absent is made for no cars.
+// classUses are the uses of the values of highway. A missing value is not made for cars.
 var classUses = map[string]roadUse{
 	"motorway": useMotorway, "motorway_link": useMotorway, "trunk": useMain, "trunk_link": useMain, "primary": useMain, "primary_link": useMain,
 	"secondary": useMain, "secondary_link": useMain, "tertiary": useMain, "tertiary_link": useMain,
@@ -170,7 +170,7 @@ var accessUses = map[string]roadUse{
 	"bus": useForbidden, "psv": useForbidden, "military": useForbidden,
 }
 
-// usesOf reads the tags of a way; 0: it is not a road.
+// usesOf returns the uses in the tags of a way; 0: it is not a road.
 func usesOf(tags osmpbf.Tags) roadUse {
 	highway, vehicle := tags.Get("highway"), tags.Get("route")
 	if vehicle == "ferry" || vehicle == "shuttle_train" {
@@ -210,7 +210,7 @@ func (m *mapRoads) draw(r *rand.Rand) geo.Point {
 	}
 }
 
-// roundDegrees rounds to six digits, as all servers are asked.
+// roundDegrees rounds to six digits, as in the questions to all servers.
 func roundDegrees(x float64) float64 { return math.Round(x*1e6) / 1e6 }
 
 // usage is what a route uses: metres on roads by fact, and the gates that it passes.
@@ -219,7 +219,7 @@ type usage struct {
 	gates  []string
 }
 
-// on is the metres on roads of a fact.
+// on returns the metres on roads with a fact.
 func (u *usage) on(fact roadUse) float64 {
 	for i := range useNames {
 		if fact == 1<<i {
@@ -229,7 +229,7 @@ func (u *usage) on(fact roadUse) float64 {
 	return 0
 }
 
-// usageOf tells what a route of any engine uses, by the road that is nearest to the middle of each of its lines.
+// usageOf returns the usage of a route of any engine, by the road nearest to the middle of each of its lines.
 func (m *mapRoads) usageOf(line []geo.Point) (u usage) {
 	for i := 1; i < len(line); i++ {
 		length := geo.Distance(line[i-1], line[i])
@@ -259,8 +259,8 @@ func (u *usage) addGates(m *mapRoads, p geo.Point) {
 	}
 }
 
-// usesAt are the facts of the road at a share of a line, within 6 metres. A road that only crosses there is not meant, and a road
-// for cars comes before a path on the same line.
+// usesAt returns the facts of the road at a share of a line, within 6 metres. It ignores roads that only cross there, and prefers a road for
+// cars to a path on the same line.
 func (m *mapRoads) usesAt(from, to geo.Point, share float64) (uses roadUse) {
 	const most, preference = 6.0, 0.5
 	best, p := most, geo.Between(from, to, share)
@@ -285,7 +285,7 @@ func crosses(a, b, c, d geo.Point) bool {
 	return math.Abs(x*u+y*v) < cos*math.Hypot(x, y)*math.Hypot(u, v)
 }
 
-// distanceToLine is the metres from a position to a short line.
+// distanceToLine returns the metres from a position to a short line.
 func distanceToLine(p, from, to geo.Point) float64 {
 	scale := math.Cos(p.Lat * math.Pi / 180)
 	x, y := (to.Lon-from.Lon)*scale, to.Lat-from.Lat

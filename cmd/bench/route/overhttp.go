@@ -18,11 +18,11 @@ import (
 	"lieudit/schemas/plan"
 )
 
-// httpServer is a server that is timed. All are asked with the same client, over one kept connection each, and their answers are
-// read whole and not decoded.
+// httpServer is a server that is timed. All are asked by the same client, each over one kept connection, and their answers are read completely
+// but not decoded.
 type httpServer struct {
 	name    string
-	pid     int // 0: its processor time is not known
+	pid     int // 0: its processor time is unknown
 	key     string
 	address func(pair [2]geo.Point) string
 	client  *http.Client
@@ -32,12 +32,12 @@ type httpServer struct {
 	bytes     int64
 }
 
-// pairsInTurn is how many pairs a server is asked before the next one has its turn: so all meet the same machine, and the processor
-// time of a turn is long enough to be read.
+// pairsInTurn is how many pairs a server is asked before it is the next one's turn: few enough that all run under the same load, and enough to
+// read the processor time of a turn.
 const pairsInTurn = 20
 
-// measureOverHTTP reports how long each server takes for the pairs, and for the own one what its parts take. The own service is a
-// process of its own that checks keys and counts requests durably.
+// measureOverHTTP reports how long each server takes for the pairs, and how long the parts of our own take. Our service is a process of its own
+// that checks keys and counts requests durably.
 func measureOverHTTP(ctx context.Context, dir string, o PairOptions, p *peers, own route.Router, pairs [][2]geo.Point, out measure.Output) (err error) {
 	if len(pairs) == 0 {
 		return nil
@@ -81,7 +81,7 @@ func measureOverHTTP(ctx context.Context, dir string, o PairOptions, p *peers, o
 	return reportEngine(ctx, own, pairs, out)
 }
 
-// mostAreas is for how many origins areas are asked for: they take much longer than routes.
+// mostAreas limits the origins of areas: areas take much longer than routes.
 const mostAreas = 60
 
 func ownIsochrone(server string) func([2]geo.Point) string {
@@ -153,8 +153,8 @@ func valhallaAddress(server string) func([2]geo.Point) string {
 	}
 }
 
-// askInTurns asks each server about all pairs, some at a time. The first pairs are asked once before, so that nobody is timed while it
-// reads its files.
+// askInTurns asks each server about all pairs, some at a time. The first pairs are asked once before, so that no server is timed while it reads
+// its files.
 func askInTurns(ctx context.Context, servers []*httpServer, pairs [][2]geo.Point, out measure.Output) error {
 	for _, s := range servers {
 		for _, p := range pairs[:min(pairsInTurn, len(pairs))] {
@@ -199,7 +199,7 @@ func (s *httpServer) ask(ctx context.Context, pair [2]geo.Point) (int64, error) 
 	return n, nil
 }
 
-// get reads an answer whole. OSRM closes a kept connection now and then; net/http then asks again.
+// get reads an answer completely. OSRM closes a kept connection now and then; net/http then retries.
 func get(ctx context.Context, client *http.Client, address, key string, accept ...int) (size int64, err error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {
@@ -226,7 +226,7 @@ func get(ctx context.Context, client *http.Client, address, key string, accept .
 	return 0, errors.Join(fmt.Errorf("%s is answered %s: %s", address, response.Status, text.String()), err)
 }
 
-// figure has the latencies, and the processor time and the size of an answer.
+// figure returns the latencies, the processor time and the size of an answer.
 func (s *httpServer) figure() measure.Figure {
 	f := s.latencies.Figure(measure.Label{Name: "over HTTP", Value: s.name})
 	f.Extra = map[string]float64{"KB an answer": float64(s.bytes) / 1e3 / float64(f.Samples)}
@@ -236,7 +236,7 @@ func (s *httpServer) figure() measure.Figure {
 	return f
 }
 
-// reportEngine reports what the same questions take in the engine alone, in this process.
+// reportEngine reports how long the same questions take in the engine alone, in this process.
 func reportEngine(ctx context.Context, own route.Router, pairs [][2]geo.Point, out measure.Output) error {
 	if err := reportEngineAreas(ctx, own, pairs[:min(mostAreas, len(pairs))], out); err != nil {
 		return err
@@ -264,7 +264,7 @@ func reportEngine(ctx context.Context, own route.Router, pairs [][2]geo.Point, o
 	return nil
 }
 
-// reportEngineAreas reports what isochrones take in the engine alone.
+// reportEngineAreas reports how long isochrones take in the engine alone.
 func reportEngineAreas(ctx context.Context, own route.Router, pairs [][2]geo.Point, out measure.Output) error {
 	latencies := measure.NewLatencies()
 	before := measure.ProcessorTime()

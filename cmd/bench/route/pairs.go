@@ -21,20 +21,20 @@ import (
 	"lieudit/schemas/geo"
 )
 
-// PairOptions say what ComparePairs compares.
+// PairOptions configure ComparePairs.
 type PairOptions struct {
 	File           string // the map, as PBF
 	OSRM, Valhalla string // URLs of servers on the same map
-	Programs       string // folder of the programs of those without a URL
+	Programs       string // folder with the programs of servers without a URL
 	Pairs          string // file of pairs, as ReadPairs reads it; "" draws Random pairs
 	Random         int
-	Junctions      int // of these many junctions with a one-way street pairs are compared, instead of random ones
+	Junctions      int // compare pairs of this many junctions with a one-way street, instead of random pairs
 	Seed           uint64
-	Worst          int  // how many pairs of each verdict are listed
-	OverHTTP       bool // whether the times over HTTP are measured too
+	Worst          int  // pairs listed for each verdict
+	OverHTTP       bool // also measure times over HTTP
 }
 
-// ReadPairs reads a file of pairs, one a line: lat,lon lat,lon. Empty lines and those that begin with # are skipped.
+// ReadPairs reads a file of pairs, one a line: lat,lon lat,lon. It skips empty lines and those that begin with #.
 func ReadPairs(path string) (pairs [][2]geo.Point, err error) {
 	file, err := os.Open(path)
 	if err != nil {
@@ -80,8 +80,8 @@ func parsePair(text string) (pair [2]geo.Point, err error) {
 	return pair, nil
 }
 
-// ComparePairs compares the routes of the own engine with those of real OSRM and Valhalla, pair by pair, and names the kinds of the
-// worst differences. Then it times the pairs over HTTP.
+// ComparePairs compares our own engine's routes with those of real OSRM and Valhalla servers, pair by pair, and names the kinds of the worst
+// differences. Then it times the pairs over HTTP.
 func ComparePairs(ctx context.Context, dir string, o PairOptions, out measure.Output) (err error) {
 	if o.Programs == "" && (o.OSRM == "" || o.Valhalla == "") {
 		return errors.New("pairs are compared with both OSRM and Valhalla: --routers FOLDER, or --osrm URL and --valhalla URL")
@@ -124,7 +124,7 @@ func ComparePairs(ctx context.Context, dir string, o PairOptions, out measure.Ou
 	return measureOverHTTP(ctx, dir, o, p, own, routedPairs(pairs), out)
 }
 
-// points are the pairs of the file, or random ones.
+// points returns the pairs of the file, or random ones.
 func (o *PairOptions) points(roads *mapRoads) (pairs [][2]geo.Point, err error) {
 	if o.Pairs != "" {
 		return ReadPairs(o.Pairs)
@@ -152,7 +152,7 @@ func askPairs(ctx context.Context, routers []namedRouter, points [][2]geo.Point,
 	return pairs, nil
 }
 
-// routedPairs are the pairs that all routers route: only those are timed.
+// routedPairs returns the pairs that all routers route: only those are timed.
 func routedPairs(pairs []answeredPair) (points [][2]geo.Point) {
 	for i := range pairs {
 		if v := pairs[i].verdict(); v != peersDisagree && v != noResults {
@@ -210,7 +210,7 @@ func reportJunctions(ctx context.Context, j *judge, pairs []answeredPair, worst 
 	return reportVerdict(ctx, j, slower, slow, worst, out)
 }
 
-// countPairs is the figure of the verdicts. Its value is the share of pairs that are as they should be.
+// countPairs returns the figure of the verdicts. Its value is the share of pairs without a difference.
 func countPairs(file string, of map[verdict][]*answeredPair, all int) measure.Figure {
 	routed := all - len(of[peersDisagree])
 	f := measure.Figure{
@@ -227,7 +227,7 @@ func countPairs(file string, of map[verdict][]*answeredPair, all int) measure.Fi
 	return f
 }
 
-// durationFigure has the durations as shares of a peer's, where both drive nearly the same way.
+// durationFigure returns the durations as shares of a peer's, for pairs on which both drive nearly the same way.
 func durationFigure(pairs []answeredPair, peer int, name string) measure.Figure {
 	var ratios []float64
 	for i := range pairs {
@@ -248,7 +248,7 @@ func durationFigure(pairs []answeredPair, peer int, name string) measure.Figure 
 	return f
 }
 
-// reportVerdict reports how many pairs of a verdict are of each kind, and lists the worst.
+// reportVerdict reports how many pairs of a verdict each kind has, and lists the worst.
 func reportVerdict(ctx context.Context, j *judge, v verdict, pairs []*answeredPair, worst int, out measure.Output) error {
 	kinds := map[string]int{}
 	var listed []measure.Figure
@@ -280,7 +280,7 @@ func reportVerdict(ctx context.Context, j *judge, v verdict, pairs []*answeredPa
 	return nil
 }
 
-// figure is a pair of a list. Distances are metres, durations seconds; the own ones are left out where there is no route.
+// figure returns a pair as a line of a list. Distances are metres, durations seconds; our own are omitted if there is no route.
 func (p *answeredPair) figure(v verdict, kind, detail string) measure.Figure {
 	f := measure.Figure{
 		Labels: []measure.Label{

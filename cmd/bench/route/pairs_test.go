@@ -18,7 +18,7 @@ import (
 	"lieudit/schemas/geo"
 )
 
-// drawnRoads is a map of roads, a line each, on a grid of hundredths of a degree: "00 10 20 highway=primary toll=yes".
+// drawnRoads returns a map of roads, one from each line, on a grid of hundredths of a degree: "00 10 20 highway=primary toll=yes".
 func drawnRoads(lines ...string) *mapRoads {
 	m := newMapRoads()
 	nodes := map[int64]geo.Point{}
@@ -42,12 +42,12 @@ func drawnRoads(lines ...string) *mapRoads {
 	return m
 }
 
-// at is a position by its two digits: hundredths of a degree east and north.
+// at returns a position by its two digits: hundredths of a degree east and north.
 func at(digits string) geo.Point {
 	return geo.Point{Lon: float64(digits[0]-'0') / 100, Lat: float64(digits[1]-'0') / 100}
 }
 
-// along is the line through positions.
+// along returns the line through positions.
 func along(digits string) (line []geo.Point) {
 	for _, d := range strings.Fields(digits) {
 		line = append(line, at(d))
@@ -55,7 +55,7 @@ func along(digits string) (line []geo.Point) {
 	return line
 }
 
-// answering is an answer with one route.
+// answering returns an answer with one route.
 func answering(line string, distance, duration float64) route.Answer {
 	points := along(line)
 	return route.Answer{
@@ -125,7 +125,7 @@ func TestTheKindOfADifferenceIsTheFirstThatHolds(t *testing.T) {
 		return a
 	}
 	direct := answering("00 30", 3000, 300)
-	moved := away(direct, 0.001) // by a peer that leaves the nearest road out
+	moved := away(direct, 0.001) // by a peer that ignores the nearest road
 	moved.Accesses[1].Distance = 100
 	farther, beyond := away(direct, 0.001), away(direct, -0.001)
 	farther.Accesses[1].Distance, beyond.Accesses[1].Distance = 100, 100

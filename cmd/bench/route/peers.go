@@ -19,28 +19,28 @@ import (
 
 const (
 	startLimit  = 10 * time.Minute // a server reads a country first
-	mostInTable = 1_000            // positions that OSRM takes in a table: the default is below 100 × 100
+	mostInTable = 1_000            // positions that OSRM accepts in a table: the default is below 100 × 100
 )
 
 // patience is how long a peer may take: a slow answer is measured, not refused.
 var patience = routeserver.Timeouts{Route: time.Minute, Matrix: time.Minute}
 
-// namedRouter is a router by its name in tables.
+// namedRouter is a router with its name in tables.
 type namedRouter struct {
 	name string
 	route.Router
 	isPeer bool // its errors are counted, and do not end the run
 }
 
-// peers are the servers that are measured next to the own engine, and those of them that this run started.
+// peers are the servers measured along with our own engine, and those of them that this run started.
 type peers struct {
 	routers []namedRouter
 	urls    map[string]string                // by name
 	started map[string]*routerprocess.Server // by name
 }
 
-// openPeers names the servers whose URLs are given. Of the other engines it prepares the map in dir and starts a server, where
-// the programs are given. stop must be called after an error too.
+// openPeers registers the servers whose URLs are given. For the other engines it prepares the map in dir and starts a server, if their programs
+// are given. Call stop even after an error.
 func openPeers(ctx context.Context, dir string, o Options, out measure.Output) (p *peers, err error) {
 	p = &peers{urls: map[string]string{}, started: map[string]*routerprocess.Server{}}
 	prepareOSRM := func(ctx context.Context, o routerprocess.Options) (routerprocess.Prepared, error) {
@@ -66,7 +66,7 @@ func openPeers(ctx context.Context, dir string, o Options, out measure.Output) (
 	return p, nil
 }
 
-// start returns the URL of a server: the one given, or that of a server on a map that it prepares, or "".
+// start returns the URL of a server: the given one, or that of a new server on a map that it prepares, or "".
 func (p *peers) start(ctx context.Context, dir, name, serverURL string, o Options,
 	prepare func(context.Context, routerprocess.Options) (routerprocess.Prepared, error), out measure.Output) (string, error) {
 	if serverURL != "" || o.Programs == "" {
@@ -100,7 +100,7 @@ func (p *peers) start(ctx context.Context, dir, name, serverURL string, o Option
 	return server.URL, nil
 }
 
-// pid is the id of a server's process, 0 where this run did not start it.
+// pid returns the id of a server's process, 0 if this run did not start it.
 func (p *peers) pid(name string) int {
 	if s, ok := p.started[name]; ok {
 		return s.PID()
@@ -116,8 +116,8 @@ func (p *peers) stop() (err error) {
 	return err
 }
 
-// countError counts the error of a peer on one question and returns nil. It returns those that end the run: what the own engine
-// says, and that ctx ended.
+// countError counts the error of a peer on one question and returns nil. It returns the errors that end the run: those of our own engine, and
+// the end of ctx.
 func (r namedRouter) countError(ctx context.Context, err error, count *int) error {
 	if err == nil {
 		return nil

@@ -8,20 +8,20 @@ import (
 	"lieudit/schemas/geo"
 )
 
-// wayReader finds the edges of the own network under a way of any engine, by the nodes of the map that both have, and adds up what
-// the own engine thinks of it. So two engines can be told apart by what they choose and by what they count.
+// wayReader finds the edges of our own network under a way of any engine, by the map nodes that both have, and adds up our own engine's costs
+// of it. This separates two engines' choices from their costs.
 type wayReader struct {
 	layer *network.Layer
 	steps map[step][]stepPlace
 }
 
-// nodeKey is a position in millionths of a degree, as all servers give them.
+// nodeKey is a position in millionths of a degree, as all servers return them.
 type nodeKey struct{ lon, lat int32 }
 
-// step is a line between two nodes that follow each other, in its direction.
+// step is a directed line between two consecutive nodes.
 type step struct{ from, to nodeKey }
 
-// stepPlace is where a step lies: in a directed segment, after a number of others.
+// stepPlace is the position of a step: a directed segment, and its index there.
 type stepPlace struct {
 	directed uint32
 	index    int
@@ -51,34 +51,34 @@ func newWayReader(layer *network.Layer) *wayReader {
 	return w
 }
 
-// reckoning is what the own engine thinks of a way, in seconds.
+// reckoning is our own engine's cost of a way, in seconds.
 type reckoning struct {
-	isOpen  bool // it could drive the way
+	isOpen  bool // the engine could drive the way
 	reason  string
-	driving float64 // with what signals and signs cost
+	driving float64 // including signals and signs
 	turns   float64
-	penalty float64 // what the choice counts besides
+	penalty float64 // what the choice of a way adds
 }
 
-// turnForbidden is the reason why a way is not open if each of its roads is.
+// turnForbidden is the reason if each road of a way is open but the way is not.
 const turnForbidden = "a turn is forbidden"
 
 func (r *reckoning) duration() float64 { return r.driving + r.turns }
 func (r *reckoning) weight() float64   { return r.duration() + r.penalty }
 
-// piece is a directed segment of a way, and the part of it that is driven.
+// piece is a directed segment of a way, with the part of it that is driven.
 type piece struct {
 	directed uint32
 	from, to float64
 }
 
-// reckon adds up a way.
+// reckon adds up the costs of a way.
 func (w *wayReader) reckon(line []geo.Point) reckoning {
 	pieces, reason := w.pieces(line)
 	if reason != "" {
 		return reckoning{reason: reason}
 	}
-	// The copies of an edge differ in what follows them, so all ways over copies are added up side by side.
+	// The copies of an edge differ in what follows them, so the costs over all copies are added up in parallel.
 	best := map[uint32]reckoning{}
 	for i, p := range pieces {
 		next := map[uint32]reckoning{}
@@ -126,7 +126,7 @@ func (w *wayReader) turn(from, to uint32) uint8 {
 	return g.Turn(from, to)
 }
 
-// drive is a part of an edge.
+// drive returns the cost of a part of an edge.
 func (w *wayReader) drive(edge uint32, p piece) reckoning {
 	g, share := w.layer.Graph, p.to-p.from
 	r := reckoning{isOpen: true, driving: share * float64(g.Duration[edge]) / graph.DurationUnit}
@@ -136,13 +136,13 @@ func (w *wayReader) drive(edge uint32, p piece) reckoning {
 	return r
 }
 
-// pieces cuts a way into directed segments. It says where that fails.
+// pieces cuts a way into directed segments, or returns the reason why it cannot.
 func (w *wayReader) pieces(line []geo.Point) (pieces []piece, reason string) {
 	line = withoutRepeats(line)
 	if len(line) < 2 {
 		return nil, "no way"
 	}
-	// The ends lie between nodes: the steps there are found by the node that each has.
+	// The ends are between nodes: the steps there are found by the one node that they have.
 	for at := 0; at < len(line)-1; {
 		place, ok := w.placeOf(line, at)
 		if !ok {
@@ -180,7 +180,7 @@ func (w *wayReader) pieces(line []geo.Point) (pieces []piece, reason string) {
 	return pieces, ""
 }
 
-// withoutRepeats drops positions that are as good as the one before.
+// withoutRepeats drops positions that repeat the one before.
 func withoutRepeats(line []geo.Point) (out []geo.Point) {
 	for _, p := range line {
 		if len(out) == 0 || !isNear(out[len(out)-1], p) {
@@ -190,7 +190,7 @@ func withoutRepeats(line []geo.Point) (out []geo.Point) {
 	return out
 }
 
-// isNear reports whether two positions are the same node: servers round in different ways.
+// isNear reports whether two positions are the same node: servers round differently.
 func isNear(a, b geo.Point) bool {
 	x, y := keyOf(a), keyOf(b)
 	return max(x.lon-y.lon, y.lon-x.lon) <= 1 && max(x.lat-y.lat, y.lat-x.lat) <= 1
@@ -240,7 +240,7 @@ func (w *wayReader) placeOf(line []geo.Point, at int) (best stepPlace, ok bool) 
 	return best, ok
 }
 
-// stepsNear are the steps between two nodes.
+// stepsNear returns the steps between two nodes.
 func (w *wayReader) stepsNear(from, to geo.Point) (all []stepPlace) {
 	a, b := keyOf(from), keyOf(to)
 	for i := range 81 {
@@ -250,14 +250,14 @@ func (w *wayReader) stepsNear(from, to geo.Point) (all []stepPlace) {
 	return all
 }
 
-// cosOf is the cosine of the angle between two lines.
+// cosOf returns the cosine of the angle between two lines.
 func cosOf(a, b, c, d geo.Point) float64 {
 	scale := math.Cos(a.Lat * math.Pi / 180)
 	x, y, u, v := (b.Lon-a.Lon)*scale, b.Lat-a.Lat, (d.Lon-c.Lon)*scale, d.Lat-c.Lat
 	return (x*u + y*v) / max(math.Hypot(x, y)*math.Hypot(u, v), 1e-12)
 }
 
-// lengthsOf is how far along a line its points are, in metres.
+// lengthsOf returns the distance along a line of each of its points, in metres.
 func lengthsOf(line []geo.Point) []float64 {
 	lengths := make([]float64, len(line))
 	for i := 1; i < len(line); i++ {

@@ -1,15 +1,15 @@
-// Package route measures the router on a real or an invented road network: how long the import takes, whether its answers are
-// those of Dijkstra's algorithm, how fast they are, and how they compare with real servers of OSRM and Valhalla that answer the
-// same questions in the same run. Its one constraint: all routers get the same questions, between positions on roads.
+// Package route measures the router on a real or an invented road network: how long the import takes, whether its answers are those of
+// Dijkstra's algorithm, how fast they are, and how they compare with real servers of OSRM and Valhalla that answer the same questions in the
+// same run. All routers get the same questions, between positions on roads.
 //
 //	FILE.osm.pbf ─┬─ network.Build ──► engine.Engine ────────────────────┐
 //	              └─ routerprocess ──► servers ──► osrm, valhalla ───────┴─ route.Router ──► compareRouters ──► measure.Figure
 //
-// The engine is called in this process, the servers over HTTP on one kept connection. What a server cannot answer is counted and
-// does not end the run; what the own engine cannot answer does.
+// The engine is called in this process, the servers over HTTP on one kept connection. A question that a server cannot answer is counted and
+// does not end the run; one that our own engine cannot answer does.
 //
-// ComparePairs compares single routes instead, and says why they differ. What a route uses is read from the map's tags along its
-// geometry (mapRoads), so that it is told alike of all engines. Here the own engine is timed as a service over HTTP, too.
+// ComparePairs compares single routes instead, and explains their differences. The roads that a route uses are read from the map's tags along
+// its geometry (mapRoads), in the same way for all engines. Here our own engine is also timed as a service over HTTP.
 //
 //	pairs ── askPair (all routers) ──► answeredPair ── verdict ──► judge.explain ──► kinds and the worst pairs
 //	                                        └── those that all route ── httpServer.takeTurn ──► times of servers and of parts
@@ -30,13 +30,13 @@ import (
 	"lieudit/schemas/geo"
 )
 
-// Options say what is measured.
+// Options configure Run.
 type Options struct {
 	File           string        // the map, as PBF
 	OSRM, Valhalla string        // URLs of servers on the same map
-	Programs       string        // folder of the programs of OSRM and Valhalla, which serve where no URL is given; "" measures without
-	Pairs          int           // of positions, of which the answers are compared
-	Sites          int           // among which the nearest are looked for
+	Programs       string        // folder with the programs of OSRM and Valhalla, which serve if no URL is given; "" measures without them
+	Pairs          int           // pairs of positions whose answers are compared
+	Sites          int           // sites in the search for the nearest
 	FigureDuration time.Duration // for each figure
 	Seed           uint64
 }
@@ -68,7 +68,7 @@ func Run(ctx context.Context, dir string, o Options, out measure.Output) (err er
 	return compareRouters(ctx, append([]namedRouter{{"own", engine.New(n), false}}, p.routers...), q, o, out)
 }
 
-// compareRouters asks all routers, of which the first is the own one, the same questions.
+// compareRouters asks all routers the same questions. The first router is our own.
 func compareRouters(ctx context.Context, routers []namedRouter, q *questions, o Options, out measure.Output) error {
 	if err := measureSpeed(ctx, routers, q, o, out); err != nil {
 		return err
@@ -109,7 +109,7 @@ type questions struct {
 	random *rand.Rand
 }
 
-// bound is a position on a random road of the largest connected part.
+// bound returns a position on a random road of the largest connected part.
 func (q *questions) bound() route.Bound {
 	edge := q.edge()
 	s := q.layer.Graph.Segment[edge]
@@ -119,7 +119,7 @@ func (q *questions) bound() route.Bound {
 	return route.Bound{Point: geo.Point{Lon: a.Lon + share*(b.Lon-a.Lon), Lat: a.Lat + share*(b.Lat-a.Lat)}}
 }
 
-// edge is a random edge of the largest connected part.
+// edge returns a random edge of the largest connected part.
 func (q *questions) edge() uint32 {
 	for {
 		if e := uint32(q.random.IntN(q.layer.Graph.Edges())); q.layer.Graph.IsMain(e) {

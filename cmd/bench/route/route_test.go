@@ -16,7 +16,7 @@ import (
 	"lieudit/schemas/geo"
 )
 
-// fakeRouter answers all questions alike: with one route, the durations, and a square of one degree as the area within reach.
+// fakeRouter gives every question the same answer: one route, the durations, and a square of one degree as the area within reach.
 type fakeRouter struct {
 	route.Router // nil: no other method is called
 	err          error

@@ -10,7 +10,7 @@ import (
 	"lieudit/queries/route/tour"
 )
 
-// car is how all routers that are compared travel.
+// car is the profile of every comparison.
 var car = route.Profile{Mode: route.Car, Optimization: route.Fastest}
 
 // task is one kind of question. ask asks it once.
@@ -19,7 +19,7 @@ type task struct {
 	ask  func(context.Context, route.Router) error
 }
 
-// maxErrors is after how many errors of a peer a figure is not measured any longer: a server that is left alone fails at once.
+// maxErrors is the number of a peer's errors after which a figure is no longer measured: a server that has died fails at once.
 const maxErrors = 20
 
 // measureSpeed reports how long each router needs for each kind of question, one at a time. The routers take turns.
@@ -43,8 +43,8 @@ func measureSpeed(ctx context.Context, routers []namedRouter, q *questions, o Op
 	return nil
 }
 
-// measure asks again and again until the duration has passed, and at least once. The figure has the answers a second and their
-// latencies; questions without an answer are its errors.
+// measure repeats the task until the duration has passed, and at least once. The figure has the answers a second and their latencies; questions
+// without an answer are its errors.
 func (t task) measure(ctx context.Context, r namedRouter, duration time.Duration) (measure.Figure, error) {
 	answers, failed := measure.NewLatencies(), 0
 	began := time.Now()
@@ -69,7 +69,7 @@ func (t task) measure(ctx context.Context, r namedRouter, duration time.Duration
 	return f, nil
 }
 
-// tasks are the kinds of questions. Each question is about new positions.
+// tasks returns the kinds of questions. Each question is about new positions.
 func tasks(q *questions, o Options) []task {
 	sites := q.bounds(o.Sites)
 	return []task{
@@ -88,7 +88,7 @@ func tasks(q *questions, o Options) []task {
 	}
 }
 
-// compute asks for a route between two new positions. That there is none is an answer.
+// compute asks for a route between two new positions. That there is no route is an answer too.
 func (q *questions) compute(query route.Query) func(context.Context, route.Router) error {
 	return func(ctx context.Context, r route.Router) error {
 		query := query

@@ -7,13 +7,13 @@ import (
 	"lieudit/schemas/geo"
 )
 
-// wall is a line between two nodes over which nobody steps, by the tag that says so.
+// wall is a line between two nodes that nobody can cross on foot, with the tag that says so.
 type wall struct {
 	from, to geo.Point
 	name     string
 }
 
-// wallTags are the tags of such lines.
+// wallTags are the tags of walls.
 var wallTags = map[string]map[string]bool{
 	"barrier":  {"wall": true, "retaining_wall": true, "city_wall": true, "fence": true, "hedge": true, "guard_rail": true, "jersey_barrier": true},
 	"natural":  {"cliff": true, "coastline": true},
@@ -45,7 +45,7 @@ func (m *mapRoads) addWalls(w osmpbf.Way, nodes map[int64]geo.Point) {
 	}
 }
 
-// levelOf tells the levels of ways apart.
+// levelOf distinguishes the levels of ways.
 func levelOf(tags osmpbf.Tags) string {
 	if v := tags.Get("layer"); v != "" && v != "0" {
 		return v
@@ -58,7 +58,7 @@ func levelOf(tags osmpbf.Tags) string {
 	return ""
 }
 
-// wallBetween is the name of a wall between two positions; "" if there is none.
+// wallBetween returns the name of a wall between two positions; "" if there is none.
 func (m *mapRoads) wallBetween(a, b geo.Point) string {
 	for cell := range cellsAlong(a, b) {
 		for _, w := range m.walls[cell] {
@@ -70,7 +70,7 @@ func (m *mapRoads) wallBetween(a, b geo.Point) string {
 	return ""
 }
 
-// levelAt is the level of the road at a position on it.
+// levelAt returns the level of the road at a position on it.
 func (m *mapRoads) levelAt(p geo.Point) (level string) {
 	least := math.Inf(1)
 	for _, i := range m.near[cellOf(p)] {

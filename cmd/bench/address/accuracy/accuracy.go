@@ -1,6 +1,6 @@
-// Package accuracy asks the address engine questions whose answers are known, and counts how often it is right, how fast it
-// answers, and which wrong answers a client would act upon. Its constraint: it calls only what the API calls, Engine.Verify
-// and Engine.Complete, so that it judges any engine behind them.
+// Package accuracy asks the address engine questions whose answers are known, and counts how often it is right, how fast it answers, and which
+// wrong answers a client would act upon. It calls only what the API calls, Engine.Verify and Engine.Complete, so it can judge any engine behind
+// them.
 //
 //	Run ──> OpenVintage           files of the base and invented rows, built once and kept
 //	    ──> meiliindex.Fill       where a Meilisearch is named
@@ -11,8 +11,8 @@
 //	    ──> askGroup ──> judgement of each question ──> measure.Figure, one a group
 //	    (each index)                                ──> resultWriter, one line a question
 //
-// Of the last two, drawAbsent makes addresses that the vintage does not have, and drawExact writes those that it has in other
-// ways and damages them. The command on the data set for tests, with a vintage that the next run uses again:
+// Of the last two, drawAbsent makes addresses that the vintage does not have, and drawExact writes existing ones in other ways and damages
+// them. This command runs it on the test data set, with a vintage that the next run uses again:
 //
 //	D=../shared/data; go run ./cmd/bench address --vintage /var/tmp/bench.vintage \
 //	    --file $D/questions/real-rows.csv.gz --file $D/ban/adresses-48.csv.gz --file $D/ban/adresses-93010-bondy.csv.gz \
@@ -37,23 +37,23 @@ import (
 	"lieudit/schemas/geo"
 )
 
-// Options say what is asked, and of which vintage. Files and invented rows are not read where Vintage exists.
+// Options select the questions and the vintage. If Vintage exists, neither files nor invented rows are read.
 type Options struct {
 	Files       []string // of the address base
-	Invented    int      // rows next to them
+	Invented    int      // additional rows
 	Seed        uint64   // of the invented rows
-	Vintage     string   // that is used, or built and kept; empty: one is built in the folder of the run
+	Vintage     string   // used, or built and kept; empty: one is built in the folder of the run
 	Meilisearch string   // http://KEY@HOST:PORT; empty: only the vintage's own index is asked
 	Questions   []string // files of questions
-	Absent      int      // addresses to ask for that the vintage does not have
-	Exact       int      // addresses of the vintage to ask for in each kind of writing and damage
+	Absent      int      // questions about addresses that the vintage does not have
+	Exact       int      // addresses of the vintage for each kind of writing and damage
 	Out         string   // file of results; empty: none
 	Peer        string   // file of another geocoder's results; empty: none
-	PeerURL     string   // another geocoder that is asked the same (package addok); empty: none
+	PeerURL     string   // another geocoder that gets the same questions (package addok); empty: none
 }
 
-// Run asks all questions, one after the other, and reports a figure for each kind of each set. Its value is the percentage of
-// questions whose first answer is right on the vintage's own index. Numbers of Meilisearch are extra numbers of the figure.
+// Run asks all questions, one after another, and reports a figure for each kind of each set. Its value is the percentage of questions whose
+// first answer is right on the vintage's own index. The numbers of Meilisearch are extra numbers of the figure.
 func Run(ctx context.Context, dir string, o Options, out measure.Output) (err error) {
 	questions, err := readQuestionFiles(o.Questions)
 	if err != nil {
@@ -96,13 +96,13 @@ func Run(ctx context.Context, dir string, o Options, out measure.Output) (err er
 	return r.askGroups(ctx, slices.Concat(storedGroups(own, questions), drawAbsent(v, o.Seed, o.Absent), drawExact(v, own, o.Seed, o.Exact)))
 }
 
-// question is a text and the answer that is meant.
+// question is a text and the expected answer.
 type question struct {
 	set, kind string
 	text      string
 	bias      *geo.Point
-	completes bool   // it is the beginning of an address, for Complete
-	id        string // of the record that is meant; empty: no answer is right
+	completes bool   // the text is the beginning of an address, for Complete
+	id        string // of the expected record; empty: no answer is right
 	label     string // of that record
 	judge     func([]address.Match) judgement
 }
@@ -110,7 +110,7 @@ type question struct {
 // group is the questions of one kind.
 type group struct {
 	set, kind string
-	counters  []string // names of what its judges count
+	counters  []string // names of the counters of its judges
 	questions []question
 }
 
@@ -144,11 +144,11 @@ type run struct {
 type testedIndex struct {
 	prefix      string // of its numbers in a figure; empty for the vintage's own
 	answer      answerer
-	queryCounts func() (requests, searches int64) // so far; nil where they are not counted
+	queryCounts func() (requests, searches int64) // so far; nil if they are not counted
 	results     *resultWriter
 }
 
-// addIndex adds an index. Its results are written to a file that has the prefix before its name.
+// addIndex adds an index. Its results go to a file whose name begins with the prefix.
 func (r *run) addIndex(prefix string, answer answerer, queryCounts func() (requests, searches int64), out string) error {
 	if out != "" {
 		folder, name := filepath.Split(out)
@@ -182,11 +182,10 @@ func (r *run) askGroups(ctx context.Context, groups []group) error {
 	return nil
 }
 
-// answerLimit is how many answers are asked for.
+// answerLimit is the number of answers requested.
 const answerLimit = 5
 
-// answerer asks one question. Suggestions are returned as matches, which then have no verdict. A text without an address has no
-// answers.
+// answerer asks one question. Suggestions are returned as matches without a verdict. A text without an address has no answers.
 type answerer func(ctx context.Context, q question) ([]address.Match, error)
 
 // engineAnswers asks the engine.
@@ -209,7 +208,7 @@ func engineAnswers(engine *address.Engine) answerer {
 	}
 }
 
-// peerAnswers asks another geocoder over HTTP. Its answers have no verdict, and of their records only what judges look at.
+// peerAnswers asks another geocoder over HTTP. Its answers have no verdict, and their records only the fields that judges read.
 func peerAnswers(base string) answerer {
 	peer := addok.New(base)
 	return func(ctx context.Context, q question) (answers []address.Match, err error) {
@@ -224,8 +223,8 @@ func peerAnswers(base string) answerer {
 	}
 }
 
-// warmUpQuestions is how many questions of each group are answered before the measurement. They load the parts of the vintage
-// that are needed into memory.
+// warmUpQuestions is how many questions of each group are answered before the measurement. They load the needed parts of the vintage into
+// memory.
 const warmUpQuestions = 20
 
 // warmUp answers some questions of each group on each index.
@@ -284,7 +283,7 @@ func (x testedIndex) askGroup(ctx context.Context, g group, progress func(done i
 	return t, nil
 }
 
-// searches is how many searches the index answered so far, 0 where they are not counted.
+// searches returns how many searches the index has answered, 0 if they are not counted.
 func (x testedIndex) searches() (n int64) {
 	if x.queryCounts != nil {
 		_, n = x.queryCounts()
@@ -298,7 +297,7 @@ type tally struct {
 	counts         map[string]int // by counter
 	latencies      *measure.Latencies
 	processor      time.Duration
-	searches       int64 // that the index was asked for
+	searches       int64 // made on the index
 }
 
 // add adds one judgement.
@@ -322,8 +321,8 @@ func (t *tally) figure(g group) measure.Figure {
 	return f
 }
 
-// addTo adds the numbers of an index to the figure of a group, with each of its counters, also those that are 0. Names begin
-// with a prefix. Without one the share of right answers is left out, which is the figure's value, and so is the number of searches.
+// addTo adds the numbers of an index to the figure of a group, with each of its counters, even if it is 0. Names begin with a prefix. Without
+// one, it omits the share of right answers, which is the figure's value, and the number of searches.
 func (t *tally) addTo(f measure.Figure, prefix string, g group) {
 	n := len(g.questions)
 	if prefix != "" {

@@ -304,11 +304,11 @@ func TestRowsAreDrawnAsTheyAre(t *testing.T) {
 	}
 }
 
-// TestAnotherGeocoderIsAskedTheSameQuestions: its answers are judged like the engine's, and shown next to them.
+// TestAnotherGeocoderIsAskedTheSameQuestions checks that another geocoder's answers are judged like the engine's, and reported next to them.
 func TestAnotherGeocoderIsAskedTheSameQuestions(t *testing.T) {
 	t.Parallel()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		id := "48095_0010_00012" // whatever is asked
+		id := "48095_0010_00012" // the answer to every question
 		fmt.Fprintf(w, `{"features":[{"properties":{"id":%q,"type":"housenumber","label":"12 Rue X"}}]}`, id)
 	}))
 	defer server.Close()

@@ -17,14 +17,14 @@ import (
 const (
 	absentSet      = "vintage absent"
 	countAnswered  = "answered"        // any answer came
-	countElsewhere = "found elsewhere" // the first answer lies in a commune that was not typed
+	countElsewhere = "found elsewhere" // the first answer is in a commune that was not typed
 )
 
-// maxTries is how often an address is drawn for each question that is wanted, before fewer are made.
+// maxTries is how often an address is drawn for each question before fewer are made.
 const maxTries = 100
 
-// drawAbsent makes so many questions about addresses that the vintage does not have, the same ones for the same seed. Each is
-// a number and a street of one commune, written with another commune that has no such street. The four writings take turns.
+// drawAbsent makes n questions about addresses that the vintage does not have, the same ones for the same seed. Each is a number and a street
+// of one commune, written with another commune that has no such street. The four writings take turns.
 func drawAbsent(v *vintage.Vintage, seed uint64, n int) []group {
 	d := absentDrawer{v: v, rng: rand.New(rand.NewPCG(seed, 1)), communesOf: listCommunesByStreet(v), communesNamed: listCommunesByName(v)}
 	groups := make([]group, len(absentWritings))
@@ -60,12 +60,12 @@ var absentWritings = []absentWriting{
 type absentDrawer struct {
 	v             *vintage.Vintage
 	rng           *rand.Rand
-	communesOf    map[string][]uint32 // that have a street, by nameKeys
-	communesNamed map[string][]uint32 // that are known by a name, by its folded text; there may be several
+	communesOf    map[string][]uint32 // communes that have a street, by nameKeys
+	communesNamed map[string][]uint32 // communes with a name, by its folded text; there may be several
 }
 
-// draw draws a row and a commune. It returns false where a commune that the writing may mean has such a street. Communes are
-// drawn by the number of their streets, as people ask about them.
+// draw draws a row and a commune. It returns false if a commune that the writing may mean has such a street. Communes are drawn by the number
+// of their streets, as people ask about them.
 func (d *absentDrawer) draw(w absentWriting) (question, bool) {
 	v := d.v
 	row := uint32(d.rng.IntN(v.Addresses))
@@ -100,7 +100,7 @@ func (d *absentDrawer) draw(w absentWriting) (question, bool) {
 	return question{set: absentSet, kind: w.kind, text: line, judge: d.newJudge(city, meant)}, true
 }
 
-// isAbsent reports whether none of the communes has a street of that name, nor one that differs by its type or its links alone.
+// isAbsent reports whether none of the communes has a street of that name, or one that differs only in its type or its linking words.
 func (d *absentDrawer) isAbsent(street string, communes []uint32) bool {
 	keys := nameKeys(street)
 	for _, key := range keys {
@@ -111,8 +111,8 @@ func (d *absentDrawer) isAbsent(street string, communes []uint32) bool {
 	return len(keys) > 0
 }
 
-// newJudge judges the answers to an absent address. No answer is right. An answer lies elsewhere unless its commune is one of
-// those that may be meant or goes by the typed name.
+// newJudge returns the judge of the answers to an absent address. No answer is right. An answer is elsewhere unless its commune is one of those
+// that may be meant or has the typed name.
 func (d *absentDrawer) newJudge(city string, meant []uint32) func([]address.Match) judgement {
 	return func(answers []address.Match) (result judgement) {
 		result.first, result.topFive = len(answers) == 0, len(answers) == 0
@@ -146,8 +146,8 @@ func listCommunesByStreet(v *vintage.Vintage) map[string][]uint32 {
 	return communes
 }
 
-// listCommunesByName lists the communes that are known by a name: their own, that of a former commune, of a post office or of
-// the city of an arrondissement.
+// listCommunesByName lists the communes by each name: their own, that of a former commune, of a post office or of the city of an
+// arrondissement.
 func listCommunesByName(v *vintage.Vintage) map[string][]uint32 {
 	communes := map[string][]uint32{}
 	for commune := range uint32(v.Communes) {
@@ -160,9 +160,9 @@ func listCommunesByName(v *vintage.Vintage) map[string][]uint32 {
 	return communes
 }
 
-// nameKeys returns the words of a street's name without its type and its links, so that "Chemin de l'Église" and "Rue Église"
-// have a common key. A second key lacks the first word, whatever it is: not every type is known to package text, such as that
-// of "Venelle de l'Église". A name of nothing but a type and links has no key.
+// nameKeys returns the words of a street's name without its type and its linking words, so that "Chemin de l'Église" and "Rue Église" have a
+// common key. A second key lacks the first word, because package text does not know every type, such as that of "Venelle de l'Église". A name
+// that consists of a type and linking words has no key.
 func nameKeys(name string) (keys []string) {
 	terms := text.Terms(name)
 	for from := range min(2, len(terms)) {
@@ -192,13 +192,12 @@ const (
 	countExact = "exact" // the first answer is rated exact, rightly or not
 )
 
-// unusedNumber is a number from which on hardly any street has numbers. The rows that are drawn are not all of the vintage, so
-// a number that they lack may exist.
+// unusedNumber is a number from which on hardly any street has numbers. The drawn rows are not the whole vintage, so a number missing from them
+// may exist.
 const unusedNumber = 9000
 
-// drawExact draws so many rows of the vintage and makes as many questions of each kind of package perturb about them, the clean
-// ones first. The same seed makes the same questions. A false exact is an answer that is rated exact, has another id, and does
-// not go by the same words.
+// drawExact draws n rows of the vintage and makes n questions of each kind of package perturb about them, the clean ones first. The same seed
+// makes the same questions. A false exact is an answer that is rated exact, has another id, and does not have the same words.
 func drawExact(v *vintage.Vintage, engine *address.Engine, seed uint64, n int) (groups []group) {
 	rows := drawRows(v, engine, seed, n)
 	if len(rows) == 0 {

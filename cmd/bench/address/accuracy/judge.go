@@ -11,29 +11,29 @@ import (
 	"lieudit/queries/address"
 )
 
-// judgement says how right the answers to one question are.
+// judgement is how right the answers to one question are.
 type judgement struct {
 	first   bool     // the first answer is right, or no answer is right and none came
 	topFive bool     // one of the answers is right
 	counted []string // the counters of the group that count this question
 }
 
-// The counters of answers that do harm: a client may act on them without asking anybody.
+// The counters of harmful answers: a client may act on them without asking anybody.
 const (
 	countFalseExact    = "false exact"    // the first answer is rated exact and is wrong
 	countFalseResolved = "false resolved" // the first answer is wrong and good enough to be acted upon
-	countOtherNumber   = "other number"   // the first answer is wrong and a house number that was not meant
+	countOtherNumber   = "other number"   // the first answer is wrong: another house number
 )
 
-// fairSet begins the names of the sets whose expected ids are another geocoder's answers. They are judged by isFairlyRight.
+// fairSet is the prefix of the sets whose expected ids are another geocoder's answers. They are judged by isFairlyRight.
 const fairSet = "dpe69"
 
 // storedJudge judges answers to stored questions.
 type storedJudge struct {
-	exists func(id string) bool // whether the vintage has a record of that id
+	exists func(id string) bool // reports whether the vintage has a record with that id
 }
 
-// judge compares the answers with the id that is meant.
+// judge compares the answers with the expected id.
 func (j storedJudge) judge(q question, answers []address.Match) (result judgement) {
 	if q.id == "" {
 		result.first = len(answers) == 0
@@ -57,8 +57,7 @@ func (j storedJudge) judge(q question, answers []address.Match) (result judgemen
 	return result
 }
 
-// isRight reports whether an answer is the one that is meant. An id of two parts is that of a street, and every answer on that
-// street is right.
+// isRight reports whether an answer is the expected one. An id of two parts is that of a street, and every answer on that street is right.
 func (j storedJudge) isRight(q question, r address.Record) bool {
 	if r.ID == q.id {
 		return true
@@ -69,8 +68,8 @@ func (j storedJudge) isRight(q question, r address.Record) bool {
 	return strings.HasPrefix(q.set, fairSet) && j.isFairlyRight(q, r)
 }
 
-// isFairlyRight reports whether an answer is right although another one is expected: on the expected street, it is one of the
-// typed numbers, or the street itself where it has none of them.
+// isFairlyRight reports whether an answer is right although another one is expected: it is on the expected street, and is one of the typed
+// numbers, or the street itself if it has none of them.
 func (j storedJudge) isFairlyRight(q question, r address.Record) bool {
 	street := streetID(q.id)
 	if streetID(r.ID) != street {
@@ -129,9 +128,8 @@ var wordPattern = regexp.MustCompile(`[0-9]+|\p{L}+`)
 // maxNumberDigits keeps postcodes out of typedNumbers.
 const maxNumberDigits = 4
 
-// typedNumbers returns the first house numbers of a text: 10 and 12 of "Villa 10-12 rue du 8 Mai". A single letter, bis, ter
-// or quater behind a number is its repetition index. The à of "10 à 12" is read as one too. That does no harm: no street has
-// such a number.
+// typedNumbers returns the first house numbers of a text: 10 and 12 of "Villa 10-12 rue du 8 Mai". A single letter, bis, ter or quater after a
+// number is its repetition index. The à of "10 à 12" is read as one too, which is harmless: no street has such a number.
 func typedNumbers(line string) (all []houseNumber) {
 	for _, word := range wordPattern.FindAllString(strings.ToLower(line), -1) {
 		isNumber := word[0] >= '0' && word[0] <= '9'

@@ -14,8 +14,8 @@ import (
 	"lieudit/queries/address"
 )
 
-// resultColumns is the head line of a file of results. The first nine columns are those of a peer's file, so that two files
-// can be compared line by line.
+// resultColumns is the header of a file of results. The first nine columns are those of a peer's file, so that two files can be compared line
+// by line.
 var resultColumns = []string{"set", "kind", "q", "expected id", "found id", "label", "score", "right", "milliseconds", "verdict"}
 
 // resultWriter writes a line for each question. Without a name it writes nothing.
@@ -24,7 +24,7 @@ type resultWriter struct {
 	csv  *csv.Writer
 }
 
-// newResultWriter creates a file of results and writes its head line.
+// newResultWriter creates a file of results and writes its header.
 func newResultWriter(name string) (*resultWriter, error) {
 	if name == "" {
 		return &resultWriter{}, nil
@@ -38,7 +38,7 @@ func newResultWriter(name string) (*resultWriter, error) {
 	return w, w.csv.Write(resultColumns)
 }
 
-// write writes the line of a question and its first answer.
+// write writes a question and its first answer as a line.
 func (w *resultWriter) write(q question, answers []address.Match, isRight bool, took time.Duration) error {
 	if w.file == nil {
 		return nil
@@ -55,7 +55,7 @@ func (w *resultWriter) write(q question, answers []address.Match, isRight bool, 
 	return w.csv.Write([]string{q.set, q.kind, q.text, q.id, found, label, score, right, ms, verdict})
 }
 
-// close writes what is buffered and closes the file.
+// close flushes and closes the file.
 func (w *resultWriter) close() error {
 	if w.file == nil {
 		return nil
@@ -64,7 +64,7 @@ func (w *resultWriter) close() error {
 	return errors.Join(w.csv.Error(), w.file.Close())
 }
 
-// The columns of a peer's file that are read: see resultColumns. A file of this package's own results has them too.
+// The columns that are read from a peer's file: see resultColumns. A file of this package's own results has them too.
 const (
 	peerSet          = 0
 	peerKind         = 1
@@ -98,7 +98,7 @@ func readPeerFile(name string) (p peer, err error) {
 	return p, nil
 }
 
-// readPeer reads the lines of a peer's file, with a head line or without.
+// readPeer reads the lines of a peer's file, with or without a header.
 func readPeer(r io.Reader) (peer, error) {
 	all := peer{}
 	records := csv.NewReader(r)
@@ -146,8 +146,8 @@ func (p peer) add(fields []string) error {
 	return nil
 }
 
-// addTo adds the peer's share of right answers and its median time to the figure of a group that it was asked. It adds the
-// number of its questions where that is another than the figure's.
+// addTo adds the peer's share of right answers and its median time to the figure of a group that it was asked. It adds the number of the peer's
+// questions if it differs from the figure's.
 func (p peer) addTo(f measure.Figure, g group) {
 	answers := p[[2]string{g.set, g.kind}]
 	if answers == nil {

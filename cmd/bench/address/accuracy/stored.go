@@ -12,19 +12,19 @@ import (
 	"strings"
 )
 
-// questionColumns is the head line of a file of questions.
+// questionColumns is the header of a file of questions.
 const questionColumns = "set;kind;q;lat;lon;id;label"
 
 // completionSet is the set whose questions are the beginnings of addresses, for autocomplete.
 const completionSet = "completion"
 
-// Question is a stored question and the answer that is meant.
+// Question is a stored question and its expected answer.
 type Question struct {
 	Set, Kind, Text string
-	ID, Label       string // of the record that is meant; empty: no answer is right
+	ID, Label       string // of the expected record; empty: no answer is right
 }
 
-// ReadQuestions reads the questions of all files in order, without the beginnings of addresses that are meant to be completed.
+// ReadQuestions reads the questions of all files in order, without those for autocomplete.
 func ReadQuestions(names []string) (all []Question, err error) {
 	questions, err := readQuestionFiles(names)
 	for _, q := range questions {
@@ -51,12 +51,12 @@ func readQuestionFiles(names []string) (all []question, err error) {
 	return all, nil
 }
 
-// readQuestions reads a file of questions with the columns of questionColumns, separated by semicolons. lat and lon may both
-// be empty; an empty id says that no result is right. The questions have no judge yet.
+// readQuestions reads a file of questions with the columns of questionColumns, separated by semicolons. lat and lon may both be empty; an empty
+// id means that no result is right. The questions have no judge yet.
 func readQuestions(r io.Reader) (all []question, err error) {
 	records := csv.NewReader(r)
 	records.Comma = ';'
-	head, err := records.Read() // every further line must have as many columns
+	head, err := records.Read() // every other line must have the same number of columns
 	if err != nil {
 		return nil, err
 	}
@@ -80,7 +80,7 @@ func readQuestions(r io.Reader) (all []question, err error) {
 	}
 }
 
-// parseBias reads a position in degrees, nil where none is given.
+// parseBias parses a position in degrees, nil if it is empty.
 func parseBias(lat, lon string) (*geo.Point, error) {
 	if lat == "" && lon == "" {
 		return nil, nil

@@ -18,7 +18,7 @@ import (
 	"lieudit/queries/address/vintage"
 )
 
-// OpenVintage opens the vintage of the options. It builds it first unless Options.Vintage names a file that exists.
+// OpenVintage opens the vintage of the options. It builds the vintage first unless Options.Vintage names an existing file.
 func OpenVintage(ctx context.Context, dir string, communes *commune.Table, o Options, out measure.Output) (*vintage.Vintage, error) {
 	path := o.Vintage
 	if path == "" {
@@ -43,8 +43,8 @@ func OpenVintage(ctx context.Context, dir string, communes *commune.Table, o Opt
 	return v, nil
 }
 
-// describeContents says what a vintage is built of: the files with their sizes and the number and seed of the invented rows.
-// It is the vintage's millésime, so that a file of an earlier run is not taken for one of other contents.
+// describeContents describes the contents of a vintage: the files with their sizes and the number and seed of the invented rows. It becomes the
+// vintage's millésime, so that a file of an earlier run is not mistaken for one with other contents.
 func describeContents(o Options) (string, error) {
 	var parts []string
 	for _, name := range o.Files {
@@ -75,8 +75,8 @@ func buildVintage(ctx context.Context, path, contents string, communes *commune.
 	return err
 }
 
-// addInvented yields the real rows and then the invented ones, up to the first error. It leaves out invented streets that have
-// the id of a real one: a vintage keeps one row of each id, so a real row that a question means could be missing.
+// addInvented yields the real rows and then the invented ones, up to the first error. It omits invented streets that have the id of a real one:
+// a vintage keeps one row of each id, so an expected real row could be missing.
 func addInvented(real, invented iter.Seq2[ban.Row, error]) iter.Seq2[ban.Row, error] {
 	return func(yield func(ban.Row, error) bool) {
 		streets := map[string]bool{} // of the real rows, by id

@@ -1,5 +1,5 @@
-// Package addok asks another geocoder in the interface of addok and of the former API Adresse, so that the benches put the same
-// questions to both. Whoever starts the peer fills it with the same rows under the same ids.
+// Package addok asks another geocoder through the API of addok and of the former API Adresse, so that the benches put the same questions to
+// both. The peer must be filled with the same rows under the same ids.
 package addok
 
 import (
@@ -22,7 +22,7 @@ type Query struct {
 	Bias        *geo.Point // nil: none
 }
 
-// Answer is one of the addresses that are found.
+// Answer is one of the addresses found.
 type Answer struct {
 	ID, Label, Type string
 	HouseNumber     string // with its repetition index: 12bis
@@ -32,10 +32,10 @@ type Answer struct {
 // Peer is a geocoder at a URL.
 type Peer struct{ base string }
 
-// New makes the Peer at a URL such as http://127.0.0.1:7878.
+// New returns the Peer at a URL such as http://127.0.0.1:7878.
 func New(base string) *Peer { return &Peer{strings.TrimSuffix(base, "/")} }
 
-// Search asks a question. A text that the peer refuses, since it is too short or too long, has no answers.
+// Search asks a question. A text that the peer refuses as too short or too long has no answers.
 func (p *Peer) Search(ctx context.Context, q Query) (found []Answer, err error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, p.url(q), nil)
 	if err != nil {
@@ -56,7 +56,7 @@ func (p *Peer) Search(ctx context.Context, q Query) (found []Answer, err error) 
 	return readFeatures(response)
 }
 
-// url is the URL of one question. A finished text is not a beginning, and addok takes every text for one that is not told so.
+// url returns the URL of one question. addok takes every text for an unfinished one, unless told otherwise.
 func (p *Peer) url(q Query) string {
 	query := url.Values{"q": {q.Text}, "autocomplete": {"0"}, "limit": {strconv.Itoa(q.Limit)}}
 	if q.IsCompleted {

@@ -11,16 +11,16 @@ import (
 // suggestion is one answer of a geocoder.
 type suggestion struct{ id, label string }
 
-// completer asks a geocoder for what an unfinished text may mean. The bias may be nil.
+// completer asks a geocoder for completions of an unfinished text. The bias may be nil.
 type completer func(ctx context.Context, text string, bias *geo.Point) ([]suggestion, error)
 
-// geocoder is one of those that are asked.
+// geocoder is a geocoder under test.
 type geocoder struct {
 	name     string
 	complete completer
 }
 
-// limit is how many suggestions are asked for.
+// limit is the number of suggestions requested.
 const limit = 5
 
 // engineCompleter asks the engine.

@@ -1,6 +1,6 @@
-// Package keystrokes types real addresses letter by letter, asks for suggestions after each key, and counts how many keys it takes
-// until the address that is meant is among them. A geocoder is asked exactly what a field that completes addresses
-// asks, so that any other one can be measured next to the engine with the same questions.
+// Package keystrokes types real addresses letter by letter, asks for suggestions after each key, and counts the keys until the expected address
+// is among them. A geocoder gets exactly the questions of a field that completes addresses, so that any other one can be measured along with
+// the engine.
 //
 //	Run ──> accuracy.OpenVintage     files of the base and invented rows, built once and kept
 //	    ──> drawRows                 real rows of the files
@@ -33,10 +33,10 @@ import (
 	"lieudit/schemas/geo"
 )
 
-// Options say what is typed, and of whom the suggestions are asked.
+// Options select what is typed, and who is asked for suggestions.
 type Options struct {
 	accuracy.Options        // Files, Invented, Seed, Vintage and Out; the files are required
-	Addresses        int    // how many are typed
+	Addresses        int    // number of addresses typed
 	Peer             string // URL of another geocoder with addok's interface, filled with the same rows; empty: none
 }
 
@@ -104,7 +104,7 @@ type typedAddress struct {
 	bias           geo.Point
 }
 
-// newTypedAddresses looks the rows up in the vintage. It leaves out those that the vintage does not have.
+// newTypedAddresses looks the rows up in the vintage. It omits those that the vintage does not have.
 func newTypedAddresses(engine *address.Engine, rows []ban.Row, seed uint64) (all []typedAddress) {
 	rng := rand.New(rand.NewPCG(seed, 6))
 	for i := range rows {
@@ -117,9 +117,9 @@ func newTypedAddresses(engine *address.Engine, rows []ban.Row, seed uint64) (all
 	return all
 }
 
-const biasMetres = 2_000 // between an address and the one who types it
+const biasMetres = 2_000 // between an address and the person who types it
 
-// nearby is a point at biasMetres from another one, in a random direction.
+// nearby returns a point at biasMetres from another one, in a random direction.
 func nearby(rng *rand.Rand, lon, lat float64) geo.Point {
 	north, east := math.Sincos(2 * math.Pi * rng.Float64())
 	return geo.PlaneAt(geo.Point{Lon: lon, Lat: lat}).At(biasMetres*east, biasMetres*north)
@@ -151,7 +151,7 @@ func (r *run) typeAll(ctx context.Context, addresses []typedAddress) error {
 	return nil
 }
 
-// biasName is the label of a figure.
+// biasName returns the label of a figure.
 func biasName(isBiased bool) string {
 	if isBiased {
 		return "near"
@@ -207,11 +207,11 @@ func (r *run) typeLine(ctx context.Context, g geocoder, w way, l line, t *tally)
 	return nil
 }
 
-// shortest is how many letters and digits a beginning has at least that is asked for. One of them must be a letter: digits alone
-// say nothing of an address.
+// shortest is the minimum number of letters and digits in a text that is asked. One of them must be a letter: digits alone do not identify an
+// address.
 const shortest = 3
 
-// prefixes yields the beginnings of a line that are asked for while it is typed, with the keys that they take.
+// prefixes yields the texts that are asked while a line is typed, with the number of keys that each takes.
 func prefixes(line string) iter.Seq2[int, string] {
 	return func(yield func(int, string) bool) {
 		runes := []rune(line)

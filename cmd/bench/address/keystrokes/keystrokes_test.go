@@ -66,7 +66,7 @@ func TestAnAddressIsWrittenInSevenWays(t *testing.T) {
 	}
 }
 
-// lists answers with the suggestions for each text, and with ErrUnparsable for any other.
+// lists returns a completer with the given suggestions for each text, and ErrUnparsable for any other.
 func lists(of map[string][]string) completer {
 	return func(_ context.Context, text string, _ *geo.Point) (all []suggestion, err error) {
 		labels, ok := of[text]
@@ -85,7 +85,7 @@ func TestKeysBlanksAndLossesAreCounted(t *testing.T) {
 	g := geocoder{"x", lists(map[string][]string{
 		"1 Le":     {"2 Le Bac", "3 Le Bac"},
 		"1 Le ":    {},
-		"1 Le B":   {"2 Le Bac", "1 le bac"}, // of the same label but for the case
+		"1 Le B":   {"2 Le Bac", "1 le bac"}, // the same label in another case
 		"1 Le Ba":  {"1 Le Bas"},
 		"1 Le Bac": {"1 Le Bac"},
 	})}

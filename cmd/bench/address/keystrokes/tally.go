@@ -10,24 +10,23 @@ import (
 	"lieudit/cmd/bench/measure"
 )
 
-// What may be wrong with one list of suggestions.
+// The defects of a list of suggestions.
 const (
 	blank      = "blank"      // there are none
-	unparsable = "unparsable" // there are none, since the text is refused as the beginning of no address
+	unparsable = "unparsable" // there are none: the text is refused, as it does not begin an address
 	lost       = "lost"       // they lack the address that was among those for a shorter text
 )
 
-// typing is what became of one line while it was typed.
+// typing is the result of typing one line.
 type typing struct {
 	keys              int // of the whole line
 	lists             int
-	blank, unparsable int // lists; those that are refused are blank, too
+	blank, unparsable int // lists; unparsable ones are blank, too
 	first, five       int // keys until the address was first, and among the suggestions; 0: it never was
 	isAmong, isLost   bool
 }
 
-// add adds the list that one more key led to: the place of the address in it from 0, or -1, and its length. It returns what is
-// wrong with the list, or "".
+// add adds the list after one more key: the rank of the address in it from 0, or -1, and its length. It returns the defect of the list, or "".
 func (t *typing) add(keys, rank, length int, isUnparsable bool) (what string) {
 	t.lists++
 	if rank == 0 && t.first == 0 {
@@ -63,7 +62,7 @@ type tally struct {
 
 func newTally() *tally { return &tally{latencies: measure.NewLatencies()} }
 
-// add adds one line. An address that never was among the suggestions, or first, counts as one that takes all keys.
+// add adds one line. If the address never was among the suggestions, or first, the line counts as one that takes all keys.
 func (t *tally) add(l typing) {
 	t.lines++
 	t.lists += l.lists
@@ -96,7 +95,7 @@ func (t *tally) figure(way, bias, geocoder string) measure.Figure {
 	return f
 }
 
-// mean is the mean with one decimal, 0 of nothing.
+// mean returns the mean with one decimal, 0 of nothing.
 func mean(of []int) float64 {
 	sum := 0
 	for _, n := range of {
@@ -105,7 +104,7 @@ func mean(of []int) float64 {
 	return math.Round(10*float64(sum)/float64(max(len(of), 1))) / 10
 }
 
-// median is the upper of the two middle ones, 0 of nothing.
+// median returns the upper of the two middle values, 0 of nothing.
 func median(of []int) float64 {
 	if len(of) == 0 {
 		return 0
@@ -118,13 +117,13 @@ func percent(part, whole int) float64 {
 	return math.Round(10_000*float64(part)/float64(max(whole, 1))) / 100
 }
 
-// log writes a line for each list with which something is wrong. Without a name it writes nothing.
+// log writes a line for each defective list. Without a name it writes nothing.
 type log struct {
 	file *os.File
 	csv  *csv.Writer
 }
 
-// newLog creates the file and writes its head line.
+// newLog creates the file and writes its header.
 func newLog(name string) (*log, error) {
 	if name == "" {
 		return &log{}, nil
@@ -150,7 +149,7 @@ func (w *log) write(geocoder, way, bias, what, text string, meant line, found []
 	return w.csv.Write([]string{geocoder, way, bias, what, text, meant.id, meant.label, first})
 }
 
-// close writes what is buffered and closes the file.
+// close flushes and closes the file.
 func (w *log) close() error {
 	if w.file == nil {
 		return nil

@@ -8,15 +8,15 @@ import (
 	"lieudit/schemas/geo"
 )
 
-// line is one address as somebody types it, and what is meant by it.
+// line is one address as somebody types it, and the record that it means.
 type line struct {
 	text      string
-	id, label string // of the record that is meant
+	id, label string // of that record
 	bias      *geo.Point
 }
 
-// rank is the place of the record that is meant among suggestions, from 0, or -1. A record of the same label is meant as well,
-// because nobody can tell the two apart.
+// rank returns the index of the record among suggestions, or -1. A record with the same label is right too, because nobody can distinguish the
+// two.
 func (l *line) rank(found []suggestion) int {
 	for i, s := range found {
 		if s.id == l.id || text.Fold(s.label) == text.Fold(l.label) {
@@ -29,7 +29,7 @@ func (l *line) rank(found []suggestion) int {
 // way is a way to write an address.
 type way struct {
 	name string
-	// write returns the text, or "" where the address cannot be written in this way.
+	// write returns the text, or "" if the address cannot be written in this way.
 	write    func(number, street, postcode, city string) string
 	isStreet bool // the street is meant, without a number
 }
@@ -55,7 +55,7 @@ func ways() []way {
 	}
 }
 
-// line writes an address. It returns false where the address cannot be written in this way.
+// line writes an address. It returns false if the address cannot be written in this way.
 func (w way) line(a *typedAddress) (l line, ok bool) {
 	r := &a.record
 	if w.isStreet {
@@ -70,7 +70,7 @@ func joinWords(parts ...string) string {
 	return strings.Join(strings.Fields(strings.Join(parts, " ")), " ")
 }
 
-// streetID is the id of the street of a house number: its first two parts.
+// streetID returns the street id of a house number's id: its first two parts.
 func streetID(id string) string {
 	parts := strings.SplitN(id, "_", 3)
 	if len(parts) < 3 {

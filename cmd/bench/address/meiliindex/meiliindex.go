@@ -1,5 +1,5 @@
-// Package meiliindex lists a vintage in a Meilisearch server for the time of a benchmark. Its constraint: the index has a
-// random name, so that it is shared with no service and no service removes it.
+// Package meiliindex indexes a vintage in a Meilisearch server for the duration of a benchmark. The index has a random name, so that no service
+// shares or removes it.
 //
 //	Fill ──> Index, whose Engine takes its candidates from the server ──> Index.Remove
 package meiliindex
@@ -27,7 +27,7 @@ type Index struct {
 	vintage *vintage.Vintage
 }
 
-// Fill lists a vintage in the server at http://KEY@HOST:PORT. progress is told of documents. After an error nothing is left.
+// Fill indexes a vintage in the server at http://KEY@HOST:PORT. progress receives the number of documents. After an error nothing is left.
 func Fill(ctx context.Context, url string, v *vintage.Vintage, communes *commune.Table, progress func(done, total int)) (*Index, error) {
 	server, err := meiliclient.ParseServer(url)
 	if err != nil {
@@ -42,11 +42,11 @@ func Fill(ctx context.Context, url string, v *vintage.Vintage, communes *commune
 	return x, nil
 }
 
-// Asked is how many requests the index answered so far, and how many searches they held.
+// Asked returns how many requests the index has answered, and how many searches they contained.
 func (x *Index) Asked() (requests, searches int64) { return x.indexes.RequestCounts() }
 
-// Remove removes the index from the server, also where ctx has ended. Two indexes are removed: that of the vintage, and that
-// of the claims on it, which has the name of the directory.
+// Remove removes the index from the server, even if ctx has ended. It removes two indexes: that of the vintage, and that of the claims on it,
+// which has the name of the directory.
 func (x *Index) Remove(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
 	defer cancel()

@@ -10,28 +10,28 @@ import (
 	"lieudit/schemas/locations"
 )
 
-// near is how far from the address a number may be placed.
+// near is how far from the address an unknown number may be placed.
 const near = 300 // metres
 
-// judgement says where a site was placed. The zero judgement is that of a site that was not.
+// judgement is how well a site was placed. The zero judgement is that of a site that was not placed.
 type judgement struct {
 	isPlaced     bool
-	isMeasurable bool    // the vintage has the address that is meant
-	distance     float64 // metres from it
+	isMeasurable bool    // the vintage has the expected address
+	distance     float64 // metres from that address
 	isNumbered   bool    // at a house number
-	isRight      bool    // at the number and street that are meant, or nearer than near where no number is
-	isFalse      bool    // there is no such address, and it was placed at a street all the same
+	isRight      bool    // at the expected number and street, or within near if there is no number
+	isFalse      bool    // there is no such address, yet it was placed at a street
 	isElsewhere  bool    // in another department than a typed one
 }
 
-// judge judges places.
+// judge judges the positions of sites.
 type judge struct {
 	view     func(id string) (address.Record, bool)
 	communes *commune.Table
 }
 
-// judge compares the place of a site with the one that is meant and with what its address says. The centre of a commune is right
-// where the address lies in that commune.
+// judge compares the position of a site with the expected one and with the site's address. The centre of a commune is right if the address is
+// in that commune.
 func (j *judge) judge(p *parts, a *locations.SiteAddress, m address.Match, isPlaced bool) (result judgement) {
 	if !isPlaced {
 		return result
@@ -52,7 +52,7 @@ func (j *judge) judge(p *parts, a *locations.SiteAddress, m address.Match, isPla
 	return result
 }
 
-// isArrondissement reports whether a record lies in an arrondissement of a city.
+// isArrondissement reports whether a record is in an arrondissement of a city.
 func isArrondissement(r *address.Record, city string) bool {
 	return r.District != "" && commune.DepartmentOf(city) == r.Department.Code
 }
@@ -60,7 +60,7 @@ func isArrondissement(r *address.Record, city string) bool {
 // fiveDigits finds codes in a line.
 var fiveDigits = regexp.MustCompile(`\b\d{5}\b`)
 
-// liesWhereSaid reports whether a place lies in each department that an address says: by its fields, and by a postcode in a line.
+// liesWhereSaid reports whether a record is in each department that an address names: by its fields, and by a postcode in a line.
 func (j *judge) liesWhereSaid(a *locations.SiteAddress, r *address.Record) bool {
 	codes := append([]string{a.PostalCode, a.InseeCode}, fiveDigits.FindAllString(a.Line1+" "+a.Line2+" "+a.City, -1)...)
 	for i, code := range codes {
@@ -74,7 +74,7 @@ func (j *judge) liesWhereSaid(a *locations.SiteAddress, r *address.Record) bool 
 	return true
 }
 
-// departmentsOf are the departments that a postcode may be in, or an INSEE code that stands in its place.
+// departmentsOf returns the departments that a postcode, or an INSEE code in its place, may be in.
 func (j *judge) departmentsOf(code string, isINSEE bool) (all []string) {
 	if c, ok := j.communes.ByCode(code); ok {
 		all = append(all, c.Department())

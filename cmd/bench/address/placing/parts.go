@@ -10,7 +10,7 @@ import (
 	"lieudit/queries/address/text"
 )
 
-// parts is a question taken apart. What it does not say and its answer does not either is empty.
+// parts is a question split into its parts. Parts that neither the question nor its answer names are empty.
 type parts struct {
 	accuracy.Question
 	line     string // number and street, as typed
@@ -19,17 +19,16 @@ type parts struct {
 	code     string // INSEE code of the commune
 }
 
-// isAbsent reports whether the address is nowhere, so that no place of a street is right.
+// isAbsent reports whether the address does not exist, so that no position at a street is right.
 func (p *parts) isAbsent() bool { return p.ID == "" }
 
-// splitter takes questions apart.
+// splitter splits questions into parts.
 type splitter struct{ communes *commune.Table }
 
-// postcodePattern finds the postcode of a line, and what stands before and behind it.
+// postcodePattern finds the postcode of a line, and the text before and after it.
 var postcodePattern = regexp.MustCompile(`^(.*?)[ ,-]*\b(\d{5})\b[ ,-]*(.*)$`)
 
-// split takes a question apart: by its postcode, otherwise by the commune at its end. The label and the id of its answer say the
-// rest.
+// split splits a question: by its postcode, otherwise by the commune at its end. The rest comes from the label and the id of its answer.
 func (s splitter) split(q accuracy.Question) parts {
 	p := parts{Question: q, line: strings.TrimSpace(q.Text)}
 	if of := postcodePattern.FindStringSubmatch(q.Label); of != nil {
@@ -55,7 +54,7 @@ func (s splitter) split(q accuracy.Question) parts {
 	return p
 }
 
-// cutCity takes the commune of the answer from the end of the line.
+// cutCity removes the answer's commune from the end of the line.
 func (p *parts) cutCity() {
 	words := strings.Fields(p.line)
 	for n := range words {
@@ -66,8 +65,8 @@ func (p *parts) cutCity() {
 	}
 }
 
-// completeAbsent finds commune and code of an address that is nowhere: the longest name of a commune that ends the line, in
-// the place of its postcode. Of communes of one name none is taken.
+// completeAbsent finds the commune and the code of an address that does not exist: the longest name of a commune that ends the line, within its
+// postcode. If several communes have that name it takes none.
 func (s splitter) completeAbsent(p *parts) {
 	words := strings.Fields(p.line)
 	if p.postcode != "" {
@@ -85,7 +84,7 @@ func (s splitter) completeAbsent(p *parts) {
 	}
 }
 
-// only is the code of the only commune of a name that has a postcode, if one is given.
+// only returns the code of the only commune with a name, and with a postcode if one is given.
 func (s splitter) only(name, postcode string) string {
 	found := s.communes.Named(text.Terms(name))
 	found = slices.DeleteFunc(slices.Clone(found), func(c *commune.Commune) bool {

@@ -1,6 +1,5 @@
-// Package placing writes addresses whose place is known as people write those of their sites, has the sites placed, and counts
-// which of them are placed, where, and in which department. Its constraint: it calls only what a sync calls, Geocoder, so that it
-// judges any engine behind it.
+// Package placing writes addresses with known positions as people write those of their sites, has the sites placed, and counts which of them
+// are placed, where, and in which department. It calls only what a sync calls, Geocoder, so it can judge any engine behind that.
 //
 //	Run ──> accuracy.OpenVintage      files of the base and invented rows, built once and kept
 //	    ──> accuracy.ReadQuestions ──> split ──> parts of an address
@@ -8,7 +7,7 @@
 //	    ──> Geocoder.Resolve       ──> judgement ──> tally ──> measure.Figure, one a writing and set
 //	                                             ──> a figure for each site that is placed in another department
 //
-// The command on the data set for tests, with a vintage that the next run uses again:
+// This command runs it on the test data set, with a vintage that the next run uses again:
 //
 //	D=../shared/data; go run ./cmd/bench placing --vintage /var/tmp/bench.vintage \
 //	    --file $D/questions/real-rows.csv.gz --file $D/ban/adresses-48.csv.gz --file $D/ban/adresses-93010-bondy.csv.gz \
@@ -28,18 +27,18 @@ import (
 	"lieudit/schemas/geo"
 )
 
-// Options say which sites are placed, and by which vintage. Files and invented rows are not read where Vintage exists.
+// Options select the sites and the vintage. If Vintage exists, neither files nor invented rows are read.
 type Options struct {
 	Files     []string // of the address base
-	Invented  int      // rows next to them
+	Invented  int      // additional rows
 	Seed      uint64   // of the invented rows
-	Vintage   string   // that is asked, or built and kept; empty: one is built in the folder of the run
+	Vintage   string   // used, or built and kept; empty: one is built in the folder of the run
 	Questions []string // files of questions
 	Out       string   // file of results; empty: none
 }
 
-// Run places all sites, one after the other. It reports a figure for each writing of each set, whose value is the percentage of
-// sites that are placed, and then one for each site that is placed in another department than one that it says.
+// Run places all sites, one after another. It reports a figure for each writing of each set, whose value is the percentage of placed sites, and
+// then one for each site that is placed in another department than its address names.
 func Run(ctx context.Context, dir string, o Options, out measure.Output) (err error) {
 	questions, err := accuracy.ReadQuestions(o.Questions)
 	if err != nil {
@@ -95,7 +94,7 @@ func (r *run) placeAll(ctx context.Context, questions []accuracy.Question) error
 	return counts.report(r.out)
 }
 
-// placeSite places the site of one address in one writing. One that lacks a part that the writing needs is left out.
+// placeSite places the site of one address in one writing. It skips an address that lacks a part that the writing needs.
 func (r *run) placeSite(ctx context.Context, w *writing, p *parts, counts *tallies) error {
 	site, ok := w.write(r.splitter.communes, p)
 	if !ok {
@@ -113,7 +112,7 @@ func (r *run) placeSite(ctx context.Context, w *writing, p *parts, counts *talli
 	return r.results.write(w.name, p, site.Address, m, j)
 }
 
-// metres is how far two positions lie from each other.
+// metres returns the distance between two records.
 func metres(a, b *address.Record) float64 {
 	return geo.Distance(geo.Point{Lon: a.Lon, Lat: a.Lat}, geo.Point{Lon: b.Lon, Lat: b.Lat})
 }

@@ -111,8 +111,7 @@ func TestEachCodeOfAnAddressNamesADepartment(t *testing.T) {
 	}
 }
 
-// Every writing of an address that the vintage has is placed at it, but those that contradict themselves and those that leave
-// the street out.
+// Every writing of an address in the vintage is placed at it, except those that contradict themselves and those without the street.
 func TestEveryWritingIsPlacedAndCounted(t *testing.T) {
 	t.Parallel()
 	v, err := addresstest.BuildVintage(addresstest.Hamlet())

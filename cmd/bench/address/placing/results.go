@@ -14,7 +14,7 @@ import (
 	"lieudit/schemas/locations"
 )
 
-// tally counts the sites of one writing that are found, or that are absent.
+// tally counts the sites of one writing, of existing or of absent addresses.
 type tally struct {
 	writing                                               string
 	isAbsent                                              bool
@@ -28,7 +28,7 @@ type tallies struct {
 	elsewhere []measure.Figure
 }
 
-// of is the tally of a writing.
+// of returns the tally of a writing.
 func (t *tallies) of(writing string, isAbsent bool) *tally {
 	for _, known := range t.all {
 		if known.writing == writing && known.isAbsent == isAbsent {
@@ -82,7 +82,7 @@ func (t *tallies) report(out measure.Output) (err error) {
 	return err
 }
 
-// writeAddress writes an address in one line, its fields apart.
+// writeAddress writes an address in one line, with its fields separated.
 func writeAddress(a *locations.SiteAddress) string {
 	return strings.Join([]string{a.Line1, a.Line2, a.PostalCode, a.City, a.InseeCode}, "|")
 }
@@ -93,10 +93,10 @@ type resultWriter struct {
 	csv  *csv.Writer
 }
 
-// resultColumns is the head line of a file of results.
+// resultColumns is the header of a file of results.
 var resultColumns = []string{"writing", "set", "kind", "site", "expected id", "found id", "type", "label", "score", "metres", "judgement"}
 
-// newResultWriter creates a file of results and writes its head line.
+// newResultWriter creates a file of results and writes its header.
 func newResultWriter(name string) (*resultWriter, error) {
 	if name == "" {
 		return &resultWriter{}, nil
@@ -130,7 +130,7 @@ func (w *resultWriter) write(writing string, p *parts, a *locations.SiteAddress,
 		fmt.Sprintf("%.4f", m.Score), strconv.Itoa(int(j.distance)), verdict})
 }
 
-// close writes what is buffered and closes the file.
+// close flushes and closes the file.
 func (w *resultWriter) close() error {
 	if w.file == nil {
 		return nil

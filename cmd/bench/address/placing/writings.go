@@ -11,9 +11,9 @@ import (
 // writing is a way to write the address of a site.
 type writing struct {
 	name string
-	// needs are the parts without which nothing is written.
+	// needs are the parts that the writing requires.
 	needs need
-	// isUnjudged says that another address than the one that is meant is written: only its department is judged.
+	// isUnjudged means that the writing names another address than the expected one: only its department is judged.
 	isUnjudged bool
 	fill       func(w *writer) locations.SiteAddress
 }
@@ -28,13 +28,13 @@ const (
 	needCode
 )
 
-// writer is what a writing may use.
+// writer provides what a writing may use.
 type writer struct {
 	*parts
 	communes *commune.Table
 }
 
-// write writes parts as a site, false where a part is missing.
+// write writes parts as a site. It returns false if a part is missing.
 func (wr *writing) write(communes *commune.Table, p *parts) (c locations.Content, ok bool) {
 	for _, part := range [...]struct {
 		need
@@ -50,7 +50,7 @@ func (wr *writing) write(communes *commune.Table, p *parts) (c locations.Content
 
 const needPlace = needPostcode | needCity
 
-// writings are the ways to write an address, those that say its place twice and differently at the end.
+// writings are the ways to write an address. Those that name the commune twice and contradict themselves come last.
 var writings = []writing{
 	{name: "as typed, in ligne_1", fill: func(w *writer) locations.SiteAddress {
 		return locations.SiteAddress{Line1: w.Text}
@@ -134,7 +134,7 @@ var writings = []writing{
 		}},
 }
 
-// capitals writes a text as on an envelope: in capitals without accents, with its signs.
+// capitals writes a text as on an envelope: in capitals without accents, with its punctuation.
 func capitals(s string) string {
 	var b strings.Builder
 	for _, r := range s {
@@ -147,7 +147,7 @@ func capitals(s string) string {
 	return strings.ToUpper(b.String())
 }
 
-// cedexPostcode is a postcode of the department that no commune has. Those of CEDEX often are the INSEE code of a commune.
+// cedexPostcode returns a postcode of the department that no commune has. CEDEX postcodes often equal the INSEE code of a commune.
 func (w *writer) cedexPostcode() string {
 	for _, tail := range []string{"042", "077", "007", "909", "919", "929", "939"} {
 		code := w.postcode[:2] + tail
@@ -158,7 +158,7 @@ func (w *writer) cedexPostcode() string {
 	return w.postcode
 }
 
-// otherCode is the code of a commune in another department.
+// otherCode returns the code of a commune in another department.
 func (w *writer) otherCode() string {
 	if strings.HasPrefix(w.postcode, "48") {
 		return "63113" // Clermont-Ferrand
@@ -166,7 +166,7 @@ func (w *writer) otherCode() string {
 	return "48095" // Mende
 }
 
-// otherPostcode is its postcode.
+// otherPostcode returns the postcode of that commune.
 func (w *writer) otherPostcode() string {
 	if strings.HasPrefix(w.postcode, "48") {
 		return "63000"
