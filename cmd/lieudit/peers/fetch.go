@@ -21,9 +21,9 @@ import (
 
 const (
 	askTimeout   = 5 * time.Second  // for a connection, and for the beginning of an answer
-	stallTimeout = 30 * time.Second // a transfer without a byte for so long is cut
-	banPause     = 5 * time.Minute  // how long a holder that gave wrong bytes is not asked again
-	busyPause    = time.Second      // until a holder that gives the file to another one is asked again
+	stallTimeout = 30 * time.Second // a transfer without a byte for this long is cut
+	banPause     = 5 * time.Minute  // before a holder that gave wrong bytes is asked again
+	busyPause    = time.Second      // before a holder that is giving the file to another instance is asked again
 )
 
 // newSecret returns a random secret of a release.
@@ -34,7 +34,7 @@ func newSecret() string {
 }
 
 // newClient returns a client that reaches instances directly: it uses no proxy of the environment and follows no redirect, so that the
-// secret goes nowhere but to the address that the log gives.
+// secret goes only to the address on the log.
 func newClient() *http.Client {
 	return &http.Client{
 		Transport: &http.Transport{
@@ -51,8 +51,9 @@ var (
 	errWrongBytes = errors.New("its file has another sum, and was thrown away")
 )
 
-// fetch puts the file of a release at a path, whole and with the right sum. It asks one holder after the other, and begins where the
-// last one stopped. It returns errBusy if a holder gives the file to another instance now, and errNoHolder if there is none.
+// fetch puts the file of a release at a path, whole and with the right sum. It asks one holder after the other, and continues at the
+// byte at which the last one stopped. It returns errBusy if a holder is giving the file to another instance, and errNoHolder if no
+// instance has it.
 func (k *kind) fetch(ctx context.Context, view *fleetView, r event.DataReleased, path string) error {
 	k.noteProgress(r, 0)
 	var failures []error
@@ -85,7 +86,7 @@ func (k *kind) fetch(ctx context.Context, view *fleetView, r event.DataReleased,
 	return errors.Join(failures...)
 }
 
-// fetchFrom fetches what is missing of a file from one holder, and compares the sum of the whole.
+// fetchFrom fetches the missing rest of a file from one holder, and compares the sum of the whole.
 func (k *kind) fetchFrom(ctx context.Context, holder event.InstanceAnnounced, r event.DataReleased, path string) (err error) {
 	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
@@ -128,7 +129,7 @@ func checkSum(file *os.File, r event.DataReleased) error {
 	return nil
 }
 
-// transfer appends what is missing of a file from an offset on.
+// transfer appends the missing rest of a file from an offset on.
 func (k *kind) transfer(ctx context.Context, holder event.InstanceAnnounced, r event.DataReleased, file *os.File, have int64) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -172,7 +173,7 @@ func (k *kind) transfer(ctx context.Context, holder event.InstanceAnnounced, r e
 	return err
 }
 
-// watchedBody is a body that is cut when it stalls, and whose progress is noted.
+// watchedBody is a body that is cut if it stalls, and whose progress is noted.
 type watchedBody struct {
 	body  io.Reader
 	timer *time.Timer

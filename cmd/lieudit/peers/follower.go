@@ -1,17 +1,16 @@
 // Package peers lets all instances on one log serve the same vintage of the address base and the same road network. An import is
-// made at one of them; the others fetch the file from it. It decides nothing on what a single instance does with its files: package
-// releases does.
+// made at one of them; the others fetch the file from it. What a single instance does with its files is decided by package releases.
 //
 //	releases.Folder: a new current file ──> follow ──> deployment.ReleaseData ──> the log
 //	the log ──> Follower.observe ──> Fleet ──> follow ──> fetch ──> GET /peer/v1/… at a holder ──> releases.Folder.AddFetched
 //	what is served ──> deployment.AnnounceInstance ──> the log ──> Fleet of the others ──> releases.Standing, for the commands
 //
-// Nothing beats like a heart. An instance announces itself when it starts and when what it serves changes. Every instance that answers
-// customers reads the log within a second, because it may not check keys otherwise; so each one that lives has soon seen a new release,
-// and says that it follows it. One that does not is asked at its address, by the instance that released. If nobody answers there
-// either, it is taken off the list. Should it live after all, it finds itself missing and announces itself again.
+// There are no heartbeats. An instance announces itself when it starts and when what it serves changes. Every instance that answers
+// customers reads the log within a second, because it may not check keys otherwise; so each live instance soon sees a new release and
+// announces that it follows it. If one does not, the instance that made the release sends a request to its address. If nobody answers
+// there, it is taken off the list. Should it be alive after all, it finds itself missing and announces itself again.
 //
-// Times are elapsed times of this machine alone: no clock of another one is compared.
+// Times are elapsed times of this machine: clocks of different machines are never compared.
 package peers
 
 import (
@@ -61,8 +60,8 @@ type Folder interface {
 type Data struct {
 	Kind     string
 	Folder   Folder
-	Served   func() string // name of the release that is answered from; "" for none
-	Problem  func() error  // why the current release is not answered from; nil while it is, or nothing is wrong yet
+	Served   func() string // name of the release that the service answers from; "" for none
+	Problem  func() error  // why the service does not answer from the current release; nil while it does, or nothing is wrong yet
 	Withdraw func(error)   // stops answering from data that was invented for a demo
 }
 
@@ -71,18 +70,18 @@ type Config struct {
 	Deployment  *deployment.Deployment
 	Instance    string // id of this process
 	Program     string // version
-	URL         string // where other instances reach this one; "" when they do not
+	URL         string // address at which other instances reach this one; "" if they cannot
 	IsAlone     bool   // no other instance can be on the log
 	Data        []Data
 	Now         func() time.Time // wall time, for the names of locks
 	Log         *slog.Logger
-	AskInterval time.Duration // how often the log is asked; 0: half a second
-	AckTimeout  time.Duration // after which an instance that has not seen a release is asked at its address; 0: ten seconds
+	AskInterval time.Duration // pause between two reads of the log; 0: half a second
+	AckTimeout  time.Duration // after which an instance that has not seen a release gets a request at its address; 0: ten seconds
 }
 
 const (
 	defaultAskInterval = 500 * time.Millisecond
-	defaultAckTimeout  = 10 * time.Second // a log may be silent for so long, and instances serve on
+	defaultAckTimeout  = 10 * time.Second // instances continue serving while the log is silent for up to this long
 	leaveTimeout       = 2 * time.Second
 )
 
@@ -92,14 +91,14 @@ type Follower struct {
 	host   string
 	client *http.Client
 	kinds  []*kind
-	dummy  string // compared with a secret where there is none to compare it with
+	dummy  string // compared with a request's secret if there is no real one
 	slot   chan struct{}
 
 	fleet   atomic.Pointer[fleetView] // nil until the log was read
 	reading sync.Mutex                // one reader of the log at a time
 }
 
-// fleetView is what the log said when it was read last.
+// fleetView is what the log held when it was last read.
 type fleetView struct {
 	deployment.Fleet
 	hasFormat bool // releases may be written
@@ -114,7 +113,7 @@ func New(c Config) *Follower {
 		c.AckTimeout = defaultAckTimeout
 	}
 	host, err := os.Hostname()
-	if err != nil { // it tells instances apart that have the same address
+	if err != nil { // the host distinguishes instances that have the same address
 		host = c.Instance
 	}
 	f := &Follower{Config: c, host: host, client: newClient(), dummy: rand.Text(), slot: make(chan struct{}, 1)}
@@ -124,7 +123,7 @@ func New(c Config) *Follower {
 	return f
 }
 
-// Run works until ctx ends. Then it says on the log that the instance leaves, and returns when its goroutines have ended.
+// Run works until ctx ends. Then it records on the log that the instance leaves, and returns when its goroutines have ended.
 func (f *Follower) Run(ctx context.Context) error {
 	var parts errgroup.Group
 	for _, k := range f.kinds {
@@ -144,8 +143,8 @@ func (f *Follower) metadata(reason string) commands.Metadata {
 	return commands.Metadata{Actor: eventstore.SystemActor, Reason: reason}
 }
 
-// keepAnnounced announces this instance whenever the log does not say what it serves, reads the log, and tells the commands, until
-// ctx ends.
+// keepAnnounced reads the log until ctx ends. It announces this instance whenever the log does not say what it serves, and writes the
+// standing for the commands.
 func (f *Follower) keepAnnounced(ctx context.Context) {
 	lost := newLostFinder(f)
 	defer lost.wait()
@@ -159,7 +158,7 @@ func (f *Follower) keepAnnounced(ctx context.Context) {
 			err = f.announce(ctx)
 		}
 		if err == nil {
-			err = f.observe(ctx) // with what was announced, so that the commands are told of it
+			err = f.observe(ctx) // read what was announced, so that the commands learn of it
 		}
 		if ctx.Err() != nil {
 			return
@@ -201,7 +200,7 @@ func (f *Follower) observe(ctx context.Context) error {
 	return nil
 }
 
-// announce records what this instance serves, where the log does not say it already. An instance that is alone has nobody to tell.
+// announce records what this instance serves, unless the log already says so or the instance is alone.
 func (f *Follower) announce(ctx context.Context) error {
 	view := f.fleet.Load()
 	if f.IsAlone || view == nil || !view.hasFormat {
@@ -211,7 +210,7 @@ func (f *Follower) announce(ctx context.Context) error {
 	for _, k := range f.kinds {
 		d, isKnown := k.announced()
 		if !isKnown {
-			return nil // it is read for the first time
+			return nil // the folder has not been read yet
 		}
 		a.Data = append(a.Data, d)
 	}
@@ -231,8 +230,8 @@ func (f *Follower) leave(ctx context.Context) {
 	}
 }
 
-// CheckJoined returns nil once this instance serves the last releases, or was found not to be able to. Before that it should not
-// answer: it would answer from older data than the others.
+// CheckJoined returns nil once this instance serves the last releases, or has found that it cannot. Before that it should not
+// answer: its data would be older than that of the others.
 func (f *Follower) CheckJoined() error {
 	var waiting []error
 	for _, k := range f.kinds {
@@ -241,13 +240,13 @@ func (f *Follower) CheckJoined() error {
 	return errors.Join(waiting...)
 }
 
-// HasSeenLog reports whether the log has said which releases there are.
+// HasSeenLog reports whether the releases have been read from the log.
 func (f *Follower) HasSeenLog() bool { return f.fleet.Load() != nil }
 
-// ErrNoAddress says that other instances do not reach this one.
+// ErrNoAddress means that other instances cannot reach this one.
 var ErrNoAddress = errors.New("other instances cannot reach this one, so that its imports are of itself alone: --peer-url URL (LIEUDIT_PEER_URL)")
 
-// Check returns nil while the last releases are served, otherwise why they are not. An instance that others do not reach says so.
+// Check returns nil while the last releases are served, otherwise why they are not. It also reports that others cannot reach this instance.
 func (f *Follower) Check() error {
 	var problems []error
 	if !f.IsAlone && f.URL == "" {

@@ -14,12 +14,12 @@ import (
 const (
 	// pathPrefix begins the paths at which other instances fetch files: pathPrefix + kind + "/" + sum.
 	pathPrefix = "/peer/v1/"
-	// instanceHeader says in each answer which instance gives it.
+	// instanceHeader names the instance that answers.
 	instanceHeader = "Lieudit-Instance"
 )
 
 // Handler answers the requests of other instances, and passes all others on to next. A file is given to whoever shows the secret of
-// its last release, one at a time: others get 503, and ask again. Everything else is 404, so that nobody learns which files there are.
+// its last release, one at a time: others get 503 and ask again. Any other request gets 404, so that nobody learns which files exist.
 func (f *Follower) Handler(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		rest, isPeer := strings.CutPrefix(r.URL.Path, pathPrefix)
@@ -40,7 +40,7 @@ func (f *Follower) Handler(next http.Handler) http.Handler {
 }
 
 // authorize returns the path of a file if the header shows its secret and the file is here, "" otherwise. The time that it takes does
-// not depend on what of the secret is right, nor on whether there is one.
+// not depend on how much of the secret is right, nor on whether there is one.
 func (f *Follower) authorize(kind, sum, header string) (path string) {
 	want, isReleased := f.dummy, false
 	if view := f.fleet.Load(); view != nil {
@@ -60,7 +60,7 @@ func (f *Follower) authorize(kind, sum, header string) (path string) {
 	return path
 }
 
-// giveFile sends a file, or the part of it that the Range header asks for, unless another one is being sent.
+// giveFile sends a file, or the range that the Range header asks for, unless another one is being sent.
 func (f *Follower) giveFile(w http.ResponseWriter, r *http.Request, path string) {
 	select {
 	case f.slot <- struct{}{}:
@@ -96,6 +96,6 @@ var _ io.Writer = (*steadyWriter)(nil)
 
 // Write implements io.Writer.
 func (s *steadyWriter) Write(p []byte) (int, error) {
-	s.control.SetWriteDeadline(time.Now().Add(stallTimeout)) // where it cannot be set, the connection's own limits hold
+	s.control.SetWriteDeadline(time.Now().Add(stallTimeout)) // if it cannot be set, the connection's own limits hold
 	return s.ResponseWriter.Write(p)
 }

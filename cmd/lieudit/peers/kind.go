@@ -20,12 +20,12 @@ type kind struct {
 	Data
 	follower    *Follower
 	first, last int                  // versions of the file's format that are opened
-	banned      map[string]time.Time // until when a holder that gave wrong bytes is not asked, and a file for which there was no room is not fetched
+	banned      map[string]time.Time // end of a ban: of a holder that gave wrong bytes, or of a file for which there was no room
 	failures    int                  // fetches that failed one after the other
 
 	mu     sync.Mutex
 	status status
-	told   releases.Standing // what the commands were told last
+	told   releases.Standing // what was last written for the commands
 }
 
 // status is what a kind has found out.
@@ -50,7 +50,7 @@ func newKind(f *Follower, d Data) *kind {
 
 const (
 	followInterval = 200 * time.Millisecond // how often what is served is compared with what was released; commands wait for it
-	retryPause     = 3 * time.Second        // after something that time may mend: a full disk, a holder that is away
+	retryPause     = 3 * time.Second        // after a failure that may pass: a full disk, an unreachable holder
 	diskPause      = time.Minute            // after a fetch for which the disk had no room
 	maxFailures    = 3                      // fetches that fail before the instance answers from what it has
 )
@@ -65,7 +65,7 @@ func (k *kind) follow(ctx context.Context) {
 	}
 }
 
-// step does the next thing that brings what is served nearer to what was released. It returns an error where it cannot be done now.
+// step takes the next step from what is served towards what was released. It returns an error if that cannot be done now.
 func (k *kind) step(ctx context.Context) error {
 	local, err := k.Folder.CurrentFile(k.local())
 	if err != nil && !errors.Is(err, releases.ErrNoCurrent) {
@@ -81,11 +81,11 @@ func (k *kind) step(ctx context.Context) error {
 		return nil
 	}
 	last, ok := view.Last(k.Kind)
-	k.noteFollowed(last.Sum) // whatever comes of it: the others see that this instance lives
+	k.noteFollowed(last.Sum) // whatever the outcome: the others see that this instance lives
 	switch {
 	case local.IsPending() && local.Name == k.Served():
 		return k.release(ctx, local, false)
-	case local.IsPending(): // the watcher takes it over, or says why not
+	case local.IsPending(): // the watcher takes it over, or reports why not
 		return k.awaitWatcher()
 	case !ok:
 		return k.adopt(ctx, local)
@@ -123,8 +123,8 @@ func (k *kind) noteFollowed(sum string) {
 	k.status.follows = sum
 }
 
-// join notes that the instance may answer, and what is wrong with that which it answers from; "" for nothing. The summary of a
-// problem is the same each time, so that the log is told of it once.
+// join notes that the instance may answer, and what is wrong with the data that it answers from, "" if nothing is. The summary of a
+// problem is the same each time, so that it is logged once.
 func (k *kind) join(problem, summary string) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -144,7 +144,7 @@ func (k *kind) fail(what string, err error) error {
 	return err
 }
 
-// release records that all instances are to serve a file. An instance that others do not reach keeps its file to itself.
+// release records that all instances should serve a file. An instance that others cannot reach keeps its file to itself.
 func (k *kind) release(ctx context.Context, local releases.Local, isAdopted bool) error {
 	f := k.follower
 	if f.URL == "" && !f.IsAlone {
@@ -159,7 +159,7 @@ func (k *kind) release(ctx context.Context, local releases.Local, isAdopted bool
 		Kind: k.Kind, Name: local.Name, Date: local.Date, Sum: local.Sum, Bytes: local.Bytes, Format: local.Version, Secret: local.Secret,
 		Instance: f.Instance, IsSynthetic: local.IsSynthetic, IsAdopted: isAdopted,
 	}
-	if err := f.announce(ctx); err != nil { // so that the others know where to fetch it
+	if err := f.announce(ctx); err != nil { // so that the others know from where to fetch it
 		return err
 	}
 	if err := f.Deployment.ReleaseData(ctx, f.metadata("import"), r); err != nil {
@@ -175,7 +175,7 @@ func (k *kind) release(ctx context.Context, local releases.Local, isAdopted bool
 	return nil
 }
 
-// adopt releases what is served where the log knows of no release yet: an earlier program has imported it.
+// adopt releases what is served if the log has no release yet: an earlier program imported it.
 func (k *kind) adopt(ctx context.Context, local releases.Local) error {
 	k.join("", "")
 	if local.Sum == "" || local.Name != k.Served() || local.IsSynthetic {
@@ -187,7 +187,7 @@ func (k *kind) adopt(ctx context.Context, local releases.Local) error {
 	return k.release(ctx, local, true)
 }
 
-// awaitWatcher waits until the current release is answered from, or is refused.
+// awaitWatcher waits until the service answers from the current release, or has refused it.
 func (k *kind) awaitWatcher() error {
 	if err := k.Problem(); err != nil {
 		return k.fail("the "+k.Folder.Noun()+" that was imported is not served", err)
@@ -263,7 +263,7 @@ func (k *kind) obtain(ctx context.Context, view *fleetView, target event.DataRel
 	return k.unlessHeld("taking over what was fetched", k.Folder.AddFetched(ctx, path, target.Name, target.Sum, f.Now()))
 }
 
-// unlessHeld is fail for an error other than that an import holds the folder: that one is waited for.
+// unlessHeld is fail, but ignores a nil error and one that says that an import holds the folder: the next step tries again.
 func (k *kind) unlessHeld(what string, err error) error {
 	if _, isHeld := errors.AsType[*dirlock.HeldError](err); isHeld || err == nil {
 		return nil
@@ -271,7 +271,7 @@ func (k *kind) unlessHeld(what string, err error) error {
 	return k.fail(what, err)
 }
 
-// announced is what the log is to say of this kind. isKnown is false until the folder was read.
+// announced returns what the log should say about this kind. isKnown is false until the folder was read.
 func (k *kind) announced() (d event.AnnouncedData, isKnown bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -300,7 +300,7 @@ func (k *kind) checkJoined() error {
 	return fmt.Errorf("it is not known yet which %s is released", k.Folder.Noun())
 }
 
-// noteProgress notes how much of a file was fetched.
+// noteProgress notes how much of a file has been fetched.
 func (k *kind) noteProgress(target event.DataReleased, done int64) {
 	k.mu.Lock()
 	defer k.mu.Unlock()

@@ -10,14 +10,14 @@ import (
 	"lieudit/schemas/event"
 )
 
-// lostFinder takes instances off the list that do not run any more and have not said so. It looks at those that have not seen a
+// lostFinder takes instances off the list that no longer run and did not announce their end. It considers those that have not seen a
 // release that this instance made.
 type lostFinder struct {
 	follower *Follower
 	seen     map[string]time.Time // when a release was first seen here, by its secret
 	asking   sync.WaitGroup
 	mu       sync.Mutex
-	asked    map[string]bool // instances, and the secrets of releases, for which they were asked
+	asked    map[string]bool // pairs of instances and secrets of releases for which a request was sent
 }
 
 func newLostFinder(f *Follower) *lostFinder {
@@ -27,7 +27,7 @@ func newLostFinder(f *Follower) *lostFinder {
 // wait returns when no instance is being asked any more.
 func (l *lostFinder) wait() { l.asking.Wait() }
 
-// look finds the instances that had AckTimeout to see a release and did not, and asks them.
+// look finds the instances that have not seen a release within AckTimeout, and sends each a request.
 func (l *lostFinder) look(ctx context.Context, view *fleetView) {
 	for _, k := range l.follower.kinds {
 		last, ok := view.Last(k.Kind)
@@ -50,8 +50,8 @@ func (l *lostFinder) look(ctx context.Context, view *fleetView) {
 	}
 }
 
-// ask sends an instance a request at its address, once a release, and takes it off the list if nothing answers there. It does not wait
-// for that.
+// ask sends a request to an instance's address, once per release, and takes the instance off the list if nothing answers. It does not
+// wait for the answer.
 func (l *lostFinder) ask(ctx context.Context, i event.InstanceAnnounced, release string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -69,7 +69,7 @@ func (l *lostFinder) ask(ctx context.Context, i event.InstanceAnnounced, release
 			clock.Sleep(ctx, l.follower.AskInterval)
 			l.mu.Lock()
 			defer l.mu.Unlock()
-			delete(l.asked, key) // it is asked again
+			delete(l.asked, key) // ask again
 		}
 	})
 }

@@ -1,14 +1,13 @@
-// Package releases keeps the folder of one kind of data in a data folder, of which a service answers from one release at a
-// time: the vintages of the address base, or the road networks. A release is an immutable file that an import builds or
-// copies, such as a vintage; its date is that of the data. The package's one job is to change the release of a running
-// service safely: an import builds a file in a process of its own, and the service takes it over without a pause. Its
-// constraint: a damaged release is never served, and a folder that ever held real data never gets invented data unless an
-// import brings it.
+// Package releases keeps the releases of one kind of data in a folder of the data folder: the vintages of the address base,
+// or the road networks. A service answers from one release at a time. A release is an immutable file that an import builds
+// or copies, and its date is that of the data. The package's one job is to change the release of a running service safely:
+// an import builds a file in a process of its own, and the service switches to it without a pause. A damaged release is
+// never served, and a folder that ever held real data never gets invented data unless an import brings it.
 //
 // The two processes meet only in files. An import reads Sources, builds a file with Folder.Add and writes its name into the
 // file "current". In the service a Watcher polls that name, verifies the file, passes it to the service by swap and writes
 // its name into "serving/name". Folder.AwaitServed reads that, so that the import can print which release the service
-// answers from. A Kind says what differs between the kinds of data.
+// answers from. A Kind holds what differs between the kinds of data.
 //
 //	Sources ──> import ──> Folder.Add ──> current ──> Watcher ──> swap (live)
 //	                                                     │
@@ -37,17 +36,17 @@ const (
 	beforeFile     = "before"   // holds the name of the release that was current before
 	sumExtension   = ".sum"     // of the file next to a release that holds its noted sum, after the name of the release's file
 	servingFolder  = "serving"  // locked by the service that answers from this folder
-	fetchingFolder = "fetching" // of the service too: what it fetches from other instances
+	fetchingFolder = "fetching" // holds the files that the service is fetching from other instances
 )
 
-// DemoDate stands in place of a date in a release of invented data that a service builds for itself.
+// DemoDate replaces the date in a release of invented data that a service builds for itself.
 const DemoDate = "demo"
 
-// Kind says what differs between the kinds of releases. F is an open release, such as *vintage.Vintage. All fields are
+// Kind holds what differs between the kinds of releases. F is an open release, such as *vintage.Vintage. All fields are
 // required.
 type Kind[F any] struct {
 	Noun         string // what messages call a release: "vintage"
-	Contents     string // what messages call that which a service answers from it: "addresses"
+	Contents     string // what messages call its contents: "addresses"
 	FolderName   string // of the folder of releases, within the data folder
 	Extension    string // of a release's file, after its name, with the dot
 	LastRealFile string // holds the name of the last release of real data; lies next to the folder
@@ -79,13 +78,13 @@ func FolderIn[F any](data string, kind Kind[F]) Folder[F] {
 	return Folder[F]{kind, filepath.Join(data, kind.FolderName)}
 }
 
-// Current is the name of the current release, "" when there is none.
+// Current returns the name of the current release, "" if there is none.
 func (f Folder[F]) Current() (string, error) { return readNameFile(filepath.Join(f.dir, currentFile)) }
 
 // Open opens a release by its name. It checks the header of the file, not all of it.
 func (f Folder[F]) Open(name string) (F, error) { return f.kind.Open(f.Path(name)) }
 
-// DamagedError adds to the reason why a release cannot be served its name and how to repair it.
+// DamagedError adds the name of a release, and how to repair it, to the reason why it cannot be served.
 func (f Folder[F]) DamagedError(name string, reason error) error {
 	return fmt.Errorf("%s %s: %w: %s", f.kind.Noun, name, reason, f.kind.RepairAdvice)
 }
@@ -93,7 +92,7 @@ func (f Folder[F]) DamagedError(name string, reason error) error {
 // Path is the file of a release.
 func (f Folder[F]) Path(name string) string { return filepath.Join(f.dir, name+f.kind.Extension) }
 
-// readNameFile reads a file that holds a name; "" when there is no file.
+// readNameFile reads a file that holds a name. It returns "" if there is no file.
 func readNameFile(path string) (string, error) {
 	text, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -120,7 +119,7 @@ func replaceNameFile(path, name string) (err error) {
 	return osfile.SyncFolder(filepath.Dir(path))
 }
 
-// BuildFunc builds a release into the file at path. Current is the name of the current release, "" when there is none.
+// BuildFunc builds a release into the file at path. Current is the name of the current release, "" if there is none.
 type BuildFunc func(path, current string) (Label, error)
 
 // Add builds a release, names it by its date and the time, and makes it the current one. It locks the folder: a
@@ -175,8 +174,8 @@ func (f Folder[F]) acquire(ctx context.Context, now time.Time) (*dirlock.Lock, e
 	}
 }
 
-// makeCurrent makes a release whose file is in its place the current one. isUnreadable says that the file "current" cannot be
-// read. The caller holds the folder's lock.
+// makeCurrent makes a release whose file is already in the folder the current one. isUnreadable means that the file "current"
+// cannot be read. The caller holds the folder's lock.
 func (f Folder[F]) makeCurrent(name string, isSynthetic, isUnreadable bool) error {
 	if !isSynthetic { // before it is current, so that no crash leaves a current release that is not recorded
 		if err := f.recordReal(name); err != nil {
@@ -202,7 +201,7 @@ func (f Folder[F]) setCurrent(name string) error {
 	return replaceNameFile(filepath.Join(f.dir, currentFile), name)
 }
 
-// before is the name of the release that was current before, "" when none is known.
+// before returns the name of the release that was current before, "" if it is unknown.
 func (f Folder[F]) before() string {
 	name, err := readNameFile(filepath.Join(f.dir, beforeFile))
 	if current, currentErr := f.Current(); err != nil || currentErr != nil || name == current {
@@ -211,8 +210,8 @@ func (f Folder[F]) before() string {
 	return name
 }
 
-// RemoveLeftovers removes what killed imports left behind, and releases but the current one and the one before. While an import holds the
-// folder, or where there is no folder, it does nothing.
+// RemoveLeftovers removes what killed imports left behind, and all releases except the current one and the one before. While an import
+// holds the folder, or if there is no folder, it does nothing.
 func (f Folder[F]) RemoveLeftovers(now time.Time) error {
 	return f.removeAllBut(now, f.before)
 }
@@ -226,14 +225,13 @@ func (f Folder[F]) removeAllBut(now time.Time, kept func() string) error {
 	if err != nil {
 		return err
 	}
-	current, _ := f.Current() // when it cannot be read it is "", and no release is removed
+	current, _ := f.Current() // "" if it cannot be read: then no release is removed
 	return errors.Join(f.removeUnneeded(current, kept()), lock.Close())
 }
 
 // removeUnneeded removes the leftovers of killed imports and the releases that are neither current nor the one before, which is
-// "" when it is to go too. A service may still answer
-// from a removed one, which stays mapped in its memory. Where the current release is missing, no release is removed: one
-// of them may be all that is left.
+// "" to remove that one too. A service may still answer from a removed one, which stays mapped in its memory. If the
+// current release is missing, no release is removed: one of them may be all that is left.
 func (f Folder[F]) removeUnneeded(current, before string) error {
 	entries, err := os.ReadDir(f.dir)
 	if err != nil {
@@ -241,7 +239,7 @@ func (f Folder[F]) removeUnneeded(current, before string) error {
 	}
 	_, err = os.Stat(f.Path(current))
 	isLost := current == "" || err != nil
-	err = nil // from here on the errors of removing
+	err = nil // from here on it collects errors of removing
 	needed := []string{currentFile, beforeFile, servingFolder, fetchingFolder, "lock"}
 	for _, name := range []string{current, before} {
 		if name != "" {
@@ -258,8 +256,8 @@ func (f Folder[F]) removeUnneeded(current, before string) error {
 	return err
 }
 
-// removeUnlessInUse removes a file or a folder. What a service still answers from is left to the next import, on systems where it
-// cannot be removed.
+// removeUnlessInUse removes a file or a folder. On systems that do not let a file in use be removed, a file that a service still
+// answers from is left to the next import.
 func removeUnlessInUse(path string) error {
 	if err := os.RemoveAll(path); !osfile.IsInUse(err) {
 		return err
@@ -267,11 +265,11 @@ func removeUnlessInUse(path string) error {
 	return nil
 }
 
-// LostError says that a folder held a release of real data, and that its file "current" names no release any more.
+// LostError reports that a folder held a release of real data, and that its file "current" no longer names a release.
 type LostError struct {
 	Noun, FolderName, RepairAdvice string   // as in Kind
-	Last                           string   // name of the last one that is known of
-	Remaining                      []string // names of the releases whose files are there
+	Last                           string   // name of the last known one
+	Remaining                      []string // names of the releases whose files exist
 }
 
 func (e *LostError) Error() string {
@@ -282,14 +280,14 @@ func (e *LostError) Error() string {
 	return fmt.Sprintf("%s/%s names no %[3]s, and the %[3]s %s is gone: %s", e.FolderName, currentFile, e.Noun, e.Last, e.RepairAdvice)
 }
 
-// LastReal is the name of the last known release of real data, "" when there never was one. Older programs did not write
-// LastRealFile; what they imported is found by the other files of the folder. A file that exists and cannot be read counts
+// LastReal returns the name of the last known release of real data, "" if there never was one. Older programs did not write
+// LastRealFile; what they imported is found by the other files of the folder. A file that exists but cannot be read counts
 // as a trace of real data.
 func (f Folder[F]) LastReal() string {
 	for _, file := range []string{f.lastRealPath(), filepath.Join(f.dir, currentFile), filepath.Join(f.dir, servingFolder, servedNameFile)} {
 		name, err := readNameFile(file)
 		if err != nil {
-			return "it named" // in place of a name: LostError's text is then "the release it named is gone"
+			return "it named" // replaces a name: LostError's text is then "the release it named is gone"
 		}
 		if name != "" && !IsDemo(name) {
 			return name
@@ -318,10 +316,10 @@ func (f Folder[F]) recordReal(name string) error {
 	return replaceNameFile(path, name)
 }
 
-// IsDemo reports whether a name is that of a release that a service built for itself.
+// IsDemo reports whether a service built the release of this name for itself.
 func IsDemo(name string) bool { return strings.HasPrefix(name, DemoDate+"-") }
 
-// listNames returns the names of the releases whose files are there, sorted; none when the folder cannot be read.
+// listNames returns the sorted names of the releases whose files exist, or nil if the folder cannot be read.
 func (f Folder[F]) listNames() (names []string) {
 	entries, err := os.ReadDir(f.dir)
 	if err != nil {
@@ -335,9 +333,9 @@ func (f Folder[F]) listNames() (names []string) {
 	return names
 }
 
-// findOnly returns the release that must have been the current one when the file "current" is gone: the only one
-// there, where invented ones do not count next to real ones. It is "" when there is none, when there are several, and when
-// the last known release of real data is another one.
+// findOnly returns the release that must have been current if the file "current" is gone: the only one in the folder.
+// Invented ones do not count next to real ones. It returns "" if there is no release or more than one, or if the last known
+// release of real data is another one.
 func (f Folder[F]) findOnly() string {
 	names := f.listNames()
 	if found := slices.DeleteFunc(slices.Clone(names), IsDemo); len(found) > 0 {
@@ -349,13 +347,13 @@ func (f Folder[F]) findOnly() string {
 	if len(names) != 1 {
 		return ""
 	}
-	if last := f.LastReal(); last != "" && last != names[0] { // what is left is invented, or older than what was lost
+	if last := f.LastReal(); last != "" && last != names[0] { // the remaining one is invented, or older than the lost one
 		return ""
 	}
 	return names[0]
 }
 
-// CheckLost explains why a folder has no current release: a *LostError, or nil where there never was a real one.
+// CheckLost explains why a folder has no current release: it returns a *LostError, or nil if there never was a real one.
 func (f Folder[F]) CheckLost() error {
 	if last := f.LastReal(); last != "" {
 		return &LostError{f.kind.Noun, f.kind.FolderName, f.kind.RepairAdvice, last, f.listNames()}
@@ -363,9 +361,9 @@ func (f Folder[F]) CheckLost() error {
 	return nil
 }
 
-// repairCurrent returns the name of the current release for an import that holds the folder. When the file "current" is
-// gone and findOnly finds an undamaged release, that becomes the current one again. It is "" when there is none.
-// The error says that the file "current" exists and cannot be read.
+// repairCurrent returns the name of the current release for an import that holds the folder, "" if there is none. If the
+// file "current" is gone and findOnly finds an undamaged release, that one becomes current again. The error means that the
+// file "current" exists and cannot be read.
 func (f Folder[F]) repairCurrent(ctx context.Context) (current string, unreadable error) {
 	current, err := f.Current()
 	if err != nil || current != "" {
@@ -386,15 +384,15 @@ func (f Folder[F]) repairCurrent(ctx context.Context) (current string, unreadabl
 	return name, nil
 }
 
-// RefusedError says why the running service did not take over a release.
+// RefusedError tells why the running service did not take over a release.
 type RefusedError struct{ Noun, Reason string }
 
 func (e *RefusedError) Error() string {
 	return "the running service refused the " + e.Noun + " and stays with the one before: " + e.Reason
 }
 
-// ServedName is the name of the release that the running service answers from, "" while it answers from none. Running
-// reports whether a service runs: it holds the lock of the serving folder, which ServedName tries to take and releases.
+// ServedName returns the name of the release that the running service answers from, "" while it answers from none. Running
+// reports whether a service runs. A service holds the lock of the serving folder, so ServedName tries to take it and releases it.
 func (f Folder[F]) ServedName() (name string, running bool, err error) {
 	dir := filepath.Join(f.dir, servingFolder)
 	lock, err := dirlock.Acquire(dir, time.Now())
@@ -411,8 +409,8 @@ func (f Folder[F]) ServedName() (name string, running bool, err error) {
 	return "", false, lock.Close()
 }
 
-// AwaitServed blocks until the running service answers from a release. It returns false and no error when no service runs,
-// a *RefusedError when the service refused the release, and ctx's error when ctx ends first.
+// AwaitServed blocks until the running service answers from a release. It returns false and no error if no service runs,
+// a *RefusedError if the service refused the release, and ctx's error if ctx ends first.
 func (f Folder[F]) AwaitServed(ctx context.Context, name string) (running bool, err error) {
 	ticker := time.NewTicker(pollInterval / 5) // adds little to the time that the watcher takes
 	defer ticker.Stop()
@@ -432,7 +430,7 @@ func (f Folder[F]) AwaitServed(ctx context.Context, name string) (running bool, 
 	}
 }
 
-// readRefusal is the reason why the running service refused a release, "" when it did not.
+// readRefusal returns the reason why the running service refused a release, "" if it did not.
 func (f Folder[F]) readRefusal(name string) (string, error) {
 	text, err := readNameFile(filepath.Join(f.dir, servingFolder, refusedFile))
 	if refusedName, reason, _ := strings.Cut(text, " "); refusedName == name {

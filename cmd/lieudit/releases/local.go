@@ -16,9 +16,9 @@ import (
 	"lieudit/eventstore/disk/osfile"
 )
 
-// The files of a folder are the same on every instance that serves them, and known by their SHA-256. Next to each lies a file that
-// holds the sum, and as long as the log does not know of it, that it is pending: it was imported here, or an operator chose it,
-// and the service has to tell the other instances (package peers).
+// A file is the same on every instance that serves it, and is identified by its SHA-256. Next to each file another one holds its
+// sum. Until the log knows of the file, that one also marks it as pending: it was imported here, or an operator chose it, and the
+// service has yet to release it to the other instances (package peers).
 
 // Local is a release's file in this folder.
 type Local struct {
@@ -26,13 +26,13 @@ type Local struct {
 	Label
 	Bytes   int64
 	Version int    // of the file's format
-	Secret  string // of a pending file: identifies its release, and lets others fetch it; "" for one that is not pending
+	Secret  string // of a pending file: identifies its release and lets others fetch it; "" if the file is not pending
 }
 
-// IsPending reports whether the log is still to be told of the file.
+// IsPending reports whether the file's release is not on the log yet.
 func (l Local) IsPending() bool { return l.Secret != "" }
 
-// ErrNoCurrent says that a folder has no current release whose file is there.
+// ErrNoCurrent means that a folder has no current release, or that its file is missing.
 var ErrNoCurrent = errors.New("no release is current")
 
 // Noun is what messages call a release of this folder.
@@ -41,8 +41,8 @@ func (f Folder[F]) Noun() string { return f.kind.Noun }
 // Versions returns the oldest and the newest version of the file's format that this program opens.
 func (f Folder[F]) Versions() (first, last int) { return f.kind.Versions() }
 
-// CurrentFile returns the current release's file. It is ErrNoCurrent where there is none. It reads all of a file whose sum was never
-// noted, as those are that earlier programs left. known is what it returned last: the same file is not opened again.
+// CurrentFile returns the current release's file, or ErrNoCurrent if there is none. It reads all of a file whose sum was never
+// noted, such as one that an earlier program left. known is what it returned last: the same file is not opened again.
 func (f Folder[F]) CurrentFile(known Local) (l Local, err error) {
 	name, err := f.Current()
 	if err != nil || name == "" {
@@ -71,14 +71,14 @@ func (f Folder[F]) CurrentFile(known Local) (l Local, err error) {
 // sumPath is the file that holds the sum of a release.
 func (f Folder[F]) sumPath(name string) string { return f.Path(name) + sumExtension }
 
-// readSum reads the noted sum of a release; all is "" where none is noted.
+// readSum reads the noted sum of a release. Both results are "" if no sum is noted.
 func (f Folder[F]) readSum(name string) (sum, secret string, err error) {
 	text, err := readNameFile(f.sumPath(name))
 	sum, rest, _ := strings.Cut(text, " ")
 	return sum, rest, err
 }
 
-// noteSum reads the noted sum of a release. Where none is noted it reckons it and notes it.
+// noteSum reads the noted sum of a release. If no sum is noted, it computes and notes it.
 func (f Folder[F]) noteSum(name string) (sum, secret string, err error) {
 	if sum, secret, err = f.readSum(name); err != nil || sum != "" {
 		return sum, secret, err
@@ -89,7 +89,7 @@ func (f Folder[F]) noteSum(name string) (sum, secret string, err error) {
 	return sum, "", replaceNameFile(f.sumPath(name), sum)
 }
 
-// secretBytes is the length of a release's secret, before it is written in hexadecimal.
+// secretBytes is the length of a release's secret before hexadecimal encoding.
 const secretBytes = 32
 
 // notePending notes the sum of a release and that it is pending.
@@ -103,10 +103,10 @@ func (f Folder[F]) notePending(name string) error {
 	return replaceNameFile(f.sumPath(name), sum+" "+hex.EncodeToString(secret))
 }
 
-// MarkReleased notes that the log knows of a file.
+// MarkReleased notes that a file's release is on the log.
 func (f Folder[F]) MarkReleased(name, sum string) error { return replaceNameFile(f.sumPath(name), sum) }
 
-// FindSum returns the path of a release by its sum, "" when no file with that noted sum is there.
+// FindSum returns the path of a release by its sum, "" if no file has that noted sum.
 func (f Folder[F]) FindSum(sum string) (name, path string) {
 	for _, name := range f.listNames() {
 		if noted, _, err := f.readSum(name); err == nil && noted == sum {
@@ -116,7 +116,7 @@ func (f Folder[F]) FindSum(sum string) (name, path string) {
 	return "", ""
 }
 
-// BeforeSum is the sum of the release that was current before, "" where its file is not there.
+// BeforeSum returns the sum of the release that was current before, "" if its file is missing.
 func (f Folder[F]) BeforeSum() string {
 	name := f.before()
 	if name == "" {
@@ -125,22 +125,22 @@ func (f Folder[F]) BeforeSum() string {
 	if _, err := os.Stat(f.Path(name)); err != nil {
 		return ""
 	}
-	sum, _, _ := f.readSum(name) // one that cannot be read is not offered
+	sum, _, _ := f.readSum(name) // a release whose sum cannot be read is not offered
 	return sum
 }
 
-// UnknownSumError says that no file of the folder has a sum that an operator named, or that several begin with it.
+// UnknownSumError means that no sum in the folder begins with what an operator typed, or that several do.
 type UnknownSumError struct {
 	Noun, Sum string
-	Found     []string // the sums that are there
+	Found     []string // the sums in the folder
 }
 
 func (e *UnknownSumError) Error() string {
 	return fmt.Sprintf("no %s here has the sum %s alone; there are %s", e.Noun, e.Sum, strings.Join(e.Found, ", "))
 }
 
-// Serve makes a release of the folder the current one, pending, by its sum or the beginning of that. It locks the folder. One that is
-// not there is an *UnknownSumError.
+// Serve makes a release of the folder the current one and marks it as pending. The release is named by its sum or the beginning of it;
+// an unknown one is an *UnknownSumError. Serve locks the folder.
 func (f Folder[F]) Serve(ctx context.Context, sum string, now time.Time) (name string, err error) {
 	lock, err := f.acquire(ctx, now)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -174,8 +174,8 @@ func (f Folder[F]) Serve(ctx context.Context, sum string, now time.Time) (name s
 	return name, f.activate(name)
 }
 
-// Activate makes a release whose file is in the folder the current one. It locks the folder: while an import holds it, the error is a
-// *dirlock.HeldError.
+// Activate makes a release whose file is in the folder the current one. It locks the folder: while an import holds that, the error is
+// a *dirlock.HeldError.
 func (f Folder[F]) Activate(name string, now time.Time) (err error) {
 	lock, err := dirlock.Acquire(f.dir, now)
 	if err != nil {
@@ -199,8 +199,8 @@ func (f Folder[F]) activate(name string) error {
 	return f.makeCurrent(name, label.IsSynthetic, unreadable != nil)
 }
 
-// FetchPath is where the file with a sum is put while it is fetched. What is there from another fetch is removed, so that no room is
-// lost to it.
+// FetchPath returns the path at which the file with a sum is kept while it is fetched. It removes the files of other fetches, so that
+// they take no space.
 func (f Folder[F]) FetchPath(sum string) (string, error) {
 	dir := filepath.Join(f.dir, fetchingFolder)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -215,12 +215,12 @@ func (f Folder[F]) FetchPath(sum string) (string, error) {
 	return filepath.Join(dir, sum), err
 }
 
-// MakeRoom removes the release before, and what killed imports left behind. While an import holds the folder it does nothing.
+// MakeRoom removes the previous release, and what killed imports left behind. While an import holds the folder it does nothing.
 func (f Folder[F]) MakeRoom(now time.Time) error {
 	return f.removeAllBut(now, func() string { return "" })
 }
 
-// AddFetched makes a file that was fetched, whose sum was compared, the current release with a name. It locks the folder as Add does.
+// AddFetched makes a fetched file, whose sum was verified, the current release under a name. Like Add it locks the folder.
 func (f Folder[F]) AddFetched(ctx context.Context, path, name, sum string, now time.Time) (err error) {
 	v, err := f.kind.Open(path)
 	if err != nil {
@@ -230,7 +230,7 @@ func (f Folder[F]) AddFetched(ctx context.Context, path, name, sum string, now t
 	if err := errors.Join(file.VerifyGently(ctx), file.Close()); err != nil {
 		return err
 	}
-	lock, err := dirlock.Acquire(f.dir, now) // not before: no import waits for the verification
+	lock, err := dirlock.Acquire(f.dir, now) // not earlier, so that no import waits for the verification
 	if err != nil {
 		return err
 	}

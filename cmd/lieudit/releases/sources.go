@@ -60,7 +60,7 @@ func OpenSources(ctx context.Context, names []string) (*Sources, error) {
 	return s, nil
 }
 
-// openSource opens a URL where the name begins with http:// or https://, otherwise a file.
+// openSource opens a URL if the name begins with http:// or https://, otherwise a file.
 func openSource(ctx context.Context, name string) (*Source, error) {
 	if strings.HasPrefix(name, "http://") || strings.HasPrefix(name, "https://") {
 		return openURL(ctx, name)
@@ -96,7 +96,7 @@ func openURL(ctx context.Context, address string) (*Source, error) {
 	if u, err := url.Parse(address); err == nil {
 		name = path.Base(u.Path)
 	}
-	date, _ := http.ParseTime(resp.Header.Get("Last-Modified")) // zero when there is none
+	date, _ := http.ParseTime(resp.Header.Get("Last-Modified")) // zero if there is none
 	return &Source{Name: name, closer: resp.Body, unread: bufio.NewReader(resp.Body), size: resp.ContentLength, date: date}, nil
 }
 
@@ -119,7 +119,7 @@ func (f *Source) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Peek returns the first 16 bytes, fewer where there are fewer. They are still read by Read.
+// Peek returns the first 16 bytes, or all if the source is shorter. Read still returns them.
 func (f *Source) Peek() ([]byte, error) {
 	head, err := f.unread.Peek(16)
 	if err != nil && !errors.Is(err, io.EOF) {
@@ -179,8 +179,8 @@ func dateInName(name string) (date string, ok bool) {
 	return date, true
 }
 
-// monthPattern finds a month or a year alone in a file's name: 2024-05, 202405 or 2024. Its groups are year and month. More digits
-// behind are no month and no year.
+// monthPattern finds a month or a year alone in a file's name: 2024-05, 202405 or 2024. Its groups are year and month. It does not
+// match if more digits follow.
 var monthPattern = regexp.MustCompile(`(?:^|\D)(20\d\d)(?:[-_]?(0[1-9]|1[0-2]))?(?:[-_]?[^-_\d]|[-_]?$)`)
 
 // roughDateInName is the date in a file's name, otherwise the first day of the month or of the year in it.
@@ -195,22 +195,22 @@ func roughDateInName(name string) (date string, ok bool) {
 	return m[1] + "-" + cmp.Or(m[2], "01") + "-01", true
 }
 
-// MixedError says that a finished release was named next to other files.
+// MixedError means that a finished release was named along with other files.
 type MixedError struct{ Name, Noun string }
 
 func (e *MixedError) Error() string {
 	return fmt.Sprintf("%s: a finished %s is imported alone", e.Name, e.Noun)
 }
 
-// UnfinishedError says that a SHA-256 was given and the sources are no finished release.
+// UnfinishedError means that a SHA-256 was given although the sources are not a finished release.
 type UnfinishedError struct{ Noun string }
 
 func (e *UnfinishedError) Error() string {
 	return fmt.Sprintf("a SHA-256 is that of a finished %s, and this is none", e.Noun)
 }
 
-// ChecksumError says that a finished release is not the one that the operator meant. Both fields are SHA-256 sums in
-// hexadecimal; Want is "" when no sum was given.
+// ChecksumError means that a finished release is not the one that the operator meant. Both fields are SHA-256 sums in
+// hexadecimal; Want is "" if no sum was given.
 type ChecksumError struct{ Want, Got string }
 
 func (e *ChecksumError) Error() string {

@@ -15,14 +15,14 @@ type StandingState string
 
 // The states.
 const (
-	StandingPending    StandingState = "pending"    // the log is still to be told of it
-	StandingLocal      StandingState = "local"      // it is served here alone, for a reason
-	StandingReleased   StandingState = "released"   // all instances are to serve it
-	StandingSuperseded StandingState = "superseded" // another release was made after it
+	StandingPending    StandingState = "pending"    // it is not on the log yet
+	StandingLocal      StandingState = "local"      // only this instance serves it, for a reason
+	StandingReleased   StandingState = "released"   // all instances should serve it
+	StandingSuperseded StandingState = "superseded" // another release followed it
 )
 
-// Standing is what a running service knows of the current release of its folder: whether other instances are to serve it, and what
-// each of them serves. The service writes it into the serving folder for the commands, which read no log.
+// Standing is what a running service knows about the current release of its folder: whether other instances should serve it, and what
+// each of them serves. The service writes it into the serving folder for the commands, which do not read the log.
 type Standing struct {
 	Name      string             `json:"name"` // of the current release
 	State     StandingState      `json:"state"`
@@ -30,14 +30,14 @@ type Standing struct {
 	Instances []InstanceStanding `json:"instances,omitempty"`
 }
 
-// InstanceStanding is an instance that is on the list of those that run.
+// InstanceStanding is an instance that the log lists as running.
 type InstanceStanding struct {
 	Instance  string `json:"instance"`
 	Host      string `json:"host"`
 	URL       string `json:"url"`
 	Program   string `json:"program"`
 	Serves    string `json:"serves"` // sum; "" for none
-	Date      string `json:"date"`   // of what it serves, where that was released
+	Date      string `json:"date"`   // of what it serves, if that was released
 	Problem   string `json:"problem,omitempty"`
 	IsThis    bool   `json:"isThis"`    // the service on this data folder
 	IsCurrent bool   `json:"isCurrent"` // it serves the last release, or there is none
@@ -80,7 +80,7 @@ func (f Folder[F]) WriteStanding(s Standing) error {
 	return replaceNameFile(filepath.Join(f.dir, servingFolder, standingFile), string(text))
 }
 
-// ReadStanding returns the standing that a service wrote last; the zero Standing where none did.
+// ReadStanding returns the standing that a service wrote last, the zero Standing if no service wrote one.
 func (f Folder[F]) ReadStanding() (s Standing, err error) {
 	text, err := readNameFile(filepath.Join(f.dir, servingFolder, standingFile))
 	if err != nil || text == "" {
@@ -89,11 +89,11 @@ func (f Folder[F]) ReadStanding() (s Standing, err error) {
 	return s, json.Unmarshal([]byte(text), &s)
 }
 
-// ErrServiceEnded says that the service ended before the other instances were known to serve a release.
+// ErrServiceEnded means that the service ended before the other instances were known to serve a release.
 var ErrServiceEnded = errors.New("the service has ended before it was known what other instances serve")
 
-// AwaitInstances blocks until every instance serves a release or has said why it does not, and returns the standing. When ctx ends
-// first it returns ctx's error, with the standing as it is then.
+// AwaitInstances blocks until every instance serves a release or has said why it does not, and returns the standing. If ctx ends
+// first, it returns ctx's error with the standing at that moment.
 func (f Folder[F]) AwaitInstances(ctx context.Context, name string) (Standing, error) {
 	ticker := time.NewTicker(pollInterval / 5)
 	defer ticker.Stop()

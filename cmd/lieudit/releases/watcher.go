@@ -24,7 +24,7 @@ const pollInterval = 250 * time.Millisecond
 const (
 	servedNameFile = "name"    // name of the release that the service answers from
 	refusedFile    = "refused" // name of a release that it did not take over, and the reason
-	verifiedFile   = "checked" // fingerprint of the file that was found undamaged last
+	verifiedFile   = "checked" // fingerprint of the file that was last found undamaged
 )
 
 // Watcher lets a service answer from the current release, and never from a damaged one. Load polls once before the service
@@ -35,7 +35,7 @@ const (
 //	verifyPeriodically ──> VerifyGently                       finds damage, which the next poll sees
 //
 // Load and Run must not overlap; Problem may be called at any time. The folder decides which release is current; the
-// Watcher writes "current" only where its content is lost and can be restored without doubt.
+// Watcher writes "current" only if its content is lost and can be restored without doubt.
 type Watcher[F any] struct {
 	folder         Folder[F]
 	swap           func(context.Context, F) // see NewWatcher
@@ -65,14 +65,14 @@ func (r refusedRelease) matches(name string, info os.FileInfo) bool {
 	return r.name == name && isUnchanged(r.info, info)
 }
 
-// isUnchanged reports whether two os.Stat of a file found the same inode, size and time of the last write. It is false where one
+// isUnchanged reports whether two calls of os.Stat found the same inode, size and time of the last write. It returns false if one
 // of them is nil.
 func isUnchanged(a, b os.FileInfo) bool {
 	return a != nil && b != nil && os.SameFile(a, b) && a.Size() == b.Size() && a.ModTime().Equal(b.ModTime())
 }
 
-// ChangedError says that the file of the served release was written to, so that what is mapped may be anything. The release
-// is served again once all of the file was read and found undamaged.
+// ChangedError means that the file of the served release was written to, so the mapped bytes may be anything. The release
+// is served again once the whole file has been read and found undamaged.
 type ChangedError struct{ Noun string }
 
 func (e *ChangedError) Error() string {
@@ -86,11 +86,11 @@ func NewWatcher[F any](f Folder[F], log *slog.Logger, swap func(context.Context,
 	return &Watcher[F]{folder: f, swap: swap, withdraw: withdraw, log: log, isAnswering: func() bool { return true }, verifyInterval: 24 * time.Hour}
 }
 
-// AnnounceWhile makes the watcher announce its release only while isAnswering says that the service answers from it: a service may stop
-// doing so for a reason of its own. It must be called before Run, by whose goroutine isAnswering is called.
+// AnnounceWhile makes the watcher announce its release only while isAnswering reports that the service answers from it: a service may stop
+// doing so for a reason of its own. It must be called before Run, whose goroutine calls isAnswering.
 func (w *Watcher[F]) AnnounceWhile(isAnswering func() bool) { w.isAnswering = isAnswering }
 
-// Problem says what is wrong with the releases and how to repair it; nil when nothing is wrong.
+// Problem tells what is wrong with the releases and how to repair it. It returns nil if nothing is wrong.
 func (w *Watcher[F]) Problem() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -128,8 +128,8 @@ func (w *Watcher[F]) recordProblem(err error) {
 // next to its requests.
 type verifyFunc func(*mappedfile.File, context.Context) error
 
-// loadCurrent does one poll: it withdraws a damaged release and serves the current one. Where the file "current" is gone
-// and one release alone can have been current, it serves that one and restores the file. Its error becomes the Problem.
+// loadCurrent does one poll: it withdraws a damaged release and serves the current one. If the file "current" is gone
+// and only one release can have been current, it serves that one and restores the file. Its error becomes the Problem.
 func (w *Watcher[F]) loadCurrent(ctx context.Context, verify verifyFunc) error {
 	w.withdrawDamaged()
 	name, err := w.folder.Current()
@@ -151,9 +151,9 @@ func (w *Watcher[F]) loadCurrent(ctx context.Context, verify verifyFunc) error {
 	return nil
 }
 
-// withdrawDamaged takes the served release out of service when a reader found it damaged or when its file was written to.
+// withdrawDamaged takes the served release out of service if a reader found it damaged or if its file was written to.
 // A damaged one is refused until its file changes. One that was only written to is verified again by the same poll.
-// A file that was removed or replaced is not a reason: the mapping keeps the old one.
+// A release whose file was removed or replaced stays in service: the mapping keeps the old file.
 func (w *Watcher[F]) withdrawDamaged() {
 	file := w.servedFile()
 	if file == nil {
@@ -173,7 +173,7 @@ func (w *Watcher[F]) withdrawDamaged() {
 	w.setServed("", nil)
 }
 
-// ServedName is the name of the release that the service answers from, "" for none.
+// ServedName returns the name of the release that the service answers from, "" if there is none.
 func (w *Watcher[F]) ServedName() string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -195,8 +195,8 @@ func (w *Watcher[F]) setServed(name string, file *mappedfile.File) {
 	w.servedName, w.served = name, file
 }
 
-// serve opens a release by its name, verifies it and passes it to swap. It does nothing when the same file is served
-// already, and returns the reason of the last time when the same file was refused before.
+// serve opens a release by its name, verifies it and passes it to swap. It does nothing if the same file is already
+// served, and returns the earlier reason if the same file was refused before.
 func (w *Watcher[F]) serve(ctx context.Context, name string, verify verifyFunc) error {
 	info, err := os.Stat(w.folder.Path(name))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -221,7 +221,7 @@ func (w *Watcher[F]) serve(ctx context.Context, name string, verify verifyFunc) 
 	}
 	file := w.folder.kind.File(v)
 	if err := file.Prefault(); err != nil {
-		w.log.Warn(w.folder.kind.Noun+" not read ahead", "reason", err) // the first requests are slower, nothing else
+		w.log.Warn(w.folder.kind.Noun+" not read ahead", "reason", err) // only the first requests are slower
 	}
 	isSynthetic := w.folder.kind.Describe(v).IsSynthetic
 	w.swap(ctx, v)
@@ -235,8 +235,8 @@ func (w *Watcher[F]) serve(ctx context.Context, name string, verify verifyFunc) 
 	return nil
 }
 
-// openVerified opens a release and verifies all of its file, unless this very file was found undamaged before, by this
-// process or an earlier one. It returns an error for a damaged one.
+// openVerified opens a release and verifies its whole file, unless this process or an earlier one found the same file
+// undamaged before. It returns an error for a damaged one.
 func (w *Watcher[F]) openVerified(ctx context.Context, name string, verify verifyFunc) (v F, err error) {
 	v, err = w.folder.Open(name)
 	if err != nil {
@@ -260,8 +260,8 @@ func (w *Watcher[F]) recordVerified(file *mappedfile.File) {
 	}
 }
 
-// restoreCurrent writes the name of the served release into the file "current" that is gone. While an import holds the
-// folder it does nothing: the import does so itself (Folder.repairCurrent).
+// restoreCurrent writes the name of the served release into the missing file "current". While an import holds the
+// folder it does nothing: the import restores the file itself (Folder.repairCurrent).
 func (w *Watcher[F]) restoreCurrent(name string) error {
 	lock, err := dirlock.Acquire(w.folder.dir, time.Now())
 	if _, held := errors.AsType[*dirlock.HeldError](err); held {
@@ -276,8 +276,8 @@ func (w *Watcher[F]) restoreCurrent(name string) error {
 }
 
 // Run polls until ctx ends, and reads all of the served file every verifyInterval. It locks the serving folder and announces
-// there which release it serves, for Folder.ServedName. Where another service on the same data folder holds the lock,
-// that one announces, and this one polls all the same. Run returns when its goroutines have ended, without an error when
+// there which release it serves, for Folder.ServedName. If another service on the same data folder holds the lock,
+// that one announces, and this one still polls. Run returns when its goroutines have ended, without an error if
 // ctx ended it.
 func (w *Watcher[F]) Run(ctx context.Context) (err error) {
 	dir := filepath.Join(w.folder.dir, servingFolder)
@@ -329,7 +329,7 @@ func (w *Watcher[F]) verifyPeriodically(ctx context.Context) {
 }
 
 // poll does one loadCurrent and returns the name that is announced afterwards. With the lock it writes a new refusal and its
-// reason into refusedFile, and the name of the served release into servedNameFile when that has changed. An announcement
+// reason into refusedFile, and the name of the served release into servedNameFile if that has changed. An announcement
 // that fails is tried again by the next poll, a refusal is not.
 func (w *Watcher[F]) poll(ctx context.Context, dir, announced string, holdsLock bool) string {
 	refusedBefore := w.refused
@@ -356,8 +356,9 @@ func (w *Watcher[F]) poll(ctx context.Context, dir, announced string, holdsLock 
 	return name
 }
 
-// readDemoAnnouncement is the invented release that a watcher before announced last, "" for another. It may be served no more. A name of
-// real data stays until another one is announced: Folder.LastReal reads it as a trace.
+// readDemoAnnouncement returns the name of the invented release that an earlier watcher announced last, "" if its release was not
+// invented. That release may no longer be served. A name of real data stays until another one is announced: Folder.LastReal reads it
+// as a trace.
 func readDemoAnnouncement(dir string) string {
 	if name, err := readNameFile(filepath.Join(dir, servedNameFile)); err == nil && IsDemo(name) {
 		return name
@@ -371,7 +372,7 @@ func fileFingerprint(file *mappedfile.File) string {
 	return fmt.Sprintf("%s %d %d %d", file.Digest(), osfile.Number(file.Info()), file.Size(), file.Modified().UnixNano())
 }
 
-// wasVerified reports whether this very file was found undamaged before.
+// wasVerified reports whether the same file was found undamaged before.
 func (f Folder[F]) wasVerified(file *mappedfile.File) bool {
 	noted, err := readNameFile(filepath.Join(f.dir, servingFolder, verifiedFile))
 	return err == nil && noted == fileFingerprint(file)
