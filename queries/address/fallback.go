@@ -225,7 +225,7 @@ func (e fallback) communeMatch(r Record, typed *typedParts) Match {
 		m.Verdict = Exact
 	}
 	m.IsResolved = m.Verdict == Exact && m.isCommuneAlone()
-	m.Reason = reasoner{e.Engine}.reasonOfCommune(typed, &m)
+	m.Reason = reasoner(e).reasonOfCommune(typed, &m)
 	return m
 }
 
