@@ -1,9 +1,9 @@
 // Package routerprocess prepares a map with the real programs of OSRM and Valhalla and serves it with their servers, for tests and
-// benchmarks. Its one constraint: no server outlives this process, however it ends.
+// benchmarks. No server outlives this process, however it ends.
 //
 //	FILE.osm.pbf ── PrepareOSRM, PrepareValhalla ──► Prepared ── Serve ──► Server.URL, until Server.Stop
 //
-// It asks nothing of the servers but whether they answer: packages osrm and valhalla do the rest.
+// It only checks that the servers answer: packages osrm and valhalla do the rest.
 package routerprocess
 
 import (
@@ -31,11 +31,11 @@ const (
 // Options say what is prepared, where and how.
 type Options struct {
 	Programs string // folder of the programs of both engines, as FolderVariable names one
-	Folder   string // for what is prepared: it is empty, and whoever made it removes it
+	Folder   string // for the prepared files: it must be empty, and the caller removes it
 	Map      string // the PBF
 	Threads  int    // of the preparation and of the server
 
-	// What OSRM alone has. 0 is its own default.
+	// Options of OSRM only. 0 stands for its default.
 	SmallComponent int // a component of fewer edges is left for a larger one nearby
 	MaxTable       int // how many positions a table may have
 }
@@ -43,15 +43,15 @@ type Options struct {
 // Prepared is a map that a server can be started on, any number of times.
 type Prepared struct {
 	Duration   time.Duration // of all programs that prepared it
-	PeakMemory int64         // most bytes that one of them had at once; 0 where the system does not tell
-	Bytes      int64         // of what was prepared, on the disk
+	PeakMemory int64         // the most bytes that one of them used; 0 if the system does not report it
+	Bytes      int64         // size of the prepared files
 
-	// command is the server's command line. folder is one for this server alone.
+	// command is the server's command line. folder is used only by this server.
 	command   func(folder, port string) ([]string, error)
 	probePath string // what a server answers once it is ready
 }
 
-// CheckPrograms fails where a folder does not hold the programs of an engine.
+// CheckPrograms fails if a folder does not hold the programs of an engine.
 func CheckPrograms(programs, engine string) error {
 	if programs == "" {
 		return fmt.Errorf("%s names no folder of programs", FolderVariable)
@@ -60,7 +60,7 @@ func CheckPrograms(programs, engine string) error {
 	return err
 }
 
-// newPrepared checks what is the same for both engines, and makes paths absolute: the programs get them in other folders too.
+// newPrepared checks the common options of both engines, and makes paths absolute, because the programs run in other folders.
 func newPrepared(o *Options, engine string) (p Prepared, err error) {
 	for _, path := range []*string{&o.Programs, &o.Folder, &o.Map} {
 		var pathErr error

@@ -18,8 +18,8 @@ const (
 	probeInterval = 5 * time.Millisecond
 )
 
-// serverScript runs a server in the place of the shell. Next to it waits a cat whose input the system closes when this process ends,
-// even by a kill; then the server is killed. Both are in one process group, so that its number belongs to nobody else meanwhile.
+// serverScript replaces the shell with a server. A cat waits next to it, whose input the system closes when this process ends, even
+// by a kill; then the server is killed. Both are in one process group, so that its number is not reused meanwhile.
 const serverScript = `exec 3<&0; (cat <&3 >/dev/null; kill -9 $$) & exec "$0" "$@" </dev/null 3<&-`
 
 // Server is a running server. Stop must be called.
@@ -32,10 +32,10 @@ type Server struct {
 	ended  chan struct{}
 }
 
-// errEnded says that a server ended while it started.
+// errEnded means that a server ended while it started.
 var errEnded = errors.New("the server ends as soon as it starts")
 
-// Serve starts a server on a free port of this machine, and returns when it answers. ctx limits the start alone.
+// Serve starts a server on a free port of this machine, and returns when it answers. ctx limits only the start.
 func (p Prepared) Serve(ctx context.Context) (s *Server, err error) {
 	for range startTries {
 		s, err = p.tryServe(ctx)
@@ -101,12 +101,12 @@ func (s *Server) start(p Prepared) error {
 // PID is the id of the server's process: the shell that started it became the server.
 func (s *Server) PID() int { return s.cmd.Process.Pid }
 
-// Stop kills the server, waits for its end and removes its folder. What was prepared stays. It may be called again.
+// Stop kills the server, waits for its end and removes its folder. The prepared files stay. It may be called again.
 func (s *Server) Stop() error {
 	select {
 	case <-s.ended:
 	default:
-		killGroup(s.cmd) // it fails only where the server has ended
+		killGroup(s.cmd) // it fails only if the server has ended
 		<-s.ended
 	}
 	return os.RemoveAll(s.folder)
@@ -122,7 +122,8 @@ func freePort() (string, error) {
 	return fmt.Sprint(l.Addr().(*net.TCPAddr).Port), nil
 }
 
-// waitUntilServing waits until the server answers with JSON. It fails with errEnded where it ends instead, and with ctx's error.
+// waitUntilServing waits until the server answers with JSON. It fails with errEnded if the server ends instead, and with ctx's
+// error.
 func (s *Server) waitUntilServing(ctx context.Context, path string) error {
 	ticks := time.NewTicker(probeInterval)
 	defer ticks.Stop()

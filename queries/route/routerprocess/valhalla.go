@@ -8,9 +8,9 @@ import (
 	"strconv"
 )
 
-// valhallaConfig is the least configuration that valhalla_build_tiles and valhalla_service take: of a folder for sockets, a port, the
-// folder of the tiles, and threads. The server's parts talk over sockets, so that several servers can run. Where borders are wanted
-// and there are none, Valhalla drives on the left.
+// valhallaConfig is the minimal configuration of valhalla_build_tiles and valhalla_service: a folder for sockets, a port, the
+// folder of the tiles, and threads. The server's parts talk over sockets in that folder, so that several servers can run. If the
+// configuration asks for borders that are missing, Valhalla drives on the left.
 const valhallaConfig = `{
   "mjolnir": {"tile_dir": %[3]q, "concurrency": %[4]d, "data_processing": {"use_admin_db": false}},
   "loki": {"actions": ["locate", "route", "sources_to_targets", "isochrone", "status"], "use_connectivity": true,

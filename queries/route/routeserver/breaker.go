@@ -6,12 +6,13 @@ import (
 )
 
 const (
-	maxFailures = 5           // in a row, before a server is left alone
+	maxFailures = 5           // in a row before requests pause
 	pause       = time.Second // for how long
 )
 
-// breaker keeps requests from waiting for a server that failed several times in a row. After each pause it lets one through, to
-// see whether the server is back. It is safe for concurrent use. Libraries for it read the clock of the system themselves.
+// breaker keeps requests from waiting for a server that failed several times in a row. After each pause it lets one request through
+// to see whether the server is back. It is safe for concurrent use. It is not a library because those read the system clock
+// directly.
 type breaker struct {
 	now func() time.Time
 
@@ -21,7 +22,7 @@ type breaker struct {
 	nextTry  time.Time
 }
 
-// check returns nil where a request may be sent now, otherwise a *pausedError.
+// check returns nil if a request may be sent now, otherwise a *pausedError.
 func (b *breaker) check() error {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -12,7 +12,7 @@ import (
 	"lieudit/queries/route"
 )
 
-// BadAnswerError says that a server answered what it should not. It is a route.ErrUnavailable.
+// BadAnswerError is an invalid answer of a server. It is a route.ErrUnavailable.
 type BadAnswerError struct{ Reason string }
 
 func (e *BadAnswerError) Error() string { return "the routing server answered " + e.Reason }
@@ -31,10 +31,10 @@ func Decode(body []byte, into any) error {
 	return &BadAnswerError{"no JSON"}
 }
 
-// lostError says that no answer came. It is a route.ErrUnavailable. It does not wrap its cause, which may look like the end of a
-// request's time.
+// lostError means that no answer came. It is a route.ErrUnavailable. It does not wrap its cause, which could be mistaken for the
+// deadline of a request.
 type lostError struct {
-	waited time.Duration // the whole time limit; 0 where something else is the cause
+	waited time.Duration // the whole time limit; 0 for another cause
 	cause  error
 }
 
@@ -55,7 +55,7 @@ func (e *lostError) Error() string {
 
 func (e *lostError) Unwrap() error { return route.ErrUnavailable }
 
-// pausedError says that a server is left alone because of its last failure, which it wraps.
+// pausedError means that a server is not called for a while because of its last failure, which it wraps.
 type pausedError struct{ last error }
 
 func (e *pausedError) Error() string {
@@ -68,13 +68,13 @@ func (e *pausedError) Error() string {
 
 func (e *pausedError) Unwrap() error { return e.last }
 
-// endedError says that the time of a question ended before the server's own. It is a context.DeadlineExceeded.
+// endedError means that the deadline of a question passed before the server's time limit. It is a context.DeadlineExceeded.
 type endedError struct{ waited time.Duration }
 
 func (e *endedError) Error() string { return noAnswerWithin(e.waited) }
 func (e *endedError) Unwrap() error { return context.DeadlineExceeded }
 
-// noAnswerWithin says how long an answer was waited for, from a second on in whole ones.
+// noAnswerWithin describes how long the caller waited for an answer, in whole seconds from one second on.
 func noAnswerWithin(d time.Duration) string {
 	if d = max(0, d).Round(time.Millisecond); d < time.Second {
 		return fmt.Sprintf("no answer within %d ms", d.Milliseconds())
@@ -82,15 +82,16 @@ func noAnswerWithin(d time.Duration) string {
 	return fmt.Sprintf("no answer within %.0f s", d.Seconds())
 }
 
-// IsFailure reports whether an error is a failure of a server: it does not answer, or not as it should. What a server refuses for good
-// reason is none.
+// IsFailure reports whether an error is a failure of a server: it does not answer, or not as it should. A justified refusal is not
+// a failure.
 func IsFailure(err error) bool {
 	_, isBad := errors.AsType[*BadAnswerError](err)
 	_, isLost := errors.AsType[*lostError](err)
 	return isBad || isLost
 }
 
-// IsUnconnected reports whether an error is that no connection to a server could be made: one that answers anything is back.
+// IsUnconnected reports whether an error means that no connection to a server could be made; after such an error any answer shows
+// that the server is back.
 func IsUnconnected(err error) bool {
 	lost, ok := errors.AsType[*lostError](err)
 	if !ok {

@@ -18,8 +18,8 @@ func NewMatrix(origins, destinations int) route.Matrix {
 	return m
 }
 
-// FindNearest answers a question for the nearest from a matrix of one row, which it asks for. It fails with the errors of matrix, and
-// with a *route.OffRoadError where the origin has no access.
+// FindNearest answers a question for the nearest with a matrix of one row. It fails with the errors of matrix, and with a
+// *route.OffRoadError if the origin has no access.
 func FindNearest(
 	ctx context.Context, q route.NearestQuery, matrix func(context.Context, route.MatrixQuery) (route.Matrix, error),
 ) (route.Nearest, error) {
@@ -55,7 +55,7 @@ func nearestOf(q route.NearestQuery, m route.Matrix) (route.Nearest, error) {
 // Block is a part of a matrix that one request fills: the indexes of some origins and of some destinations.
 type Block struct{ Rows, Columns []int }
 
-// Blocks splits a matrix of origins and destinations into blocks of at most n.
+// Blocks splits a matrix into blocks of at most mostRows origins and mostColumns destinations.
 func Blocks(rows, columns []int, mostRows, mostColumns int) (blocks []Block) {
 	for r := range slices.Chunk(rows, mostRows) {
 		for c := range slices.Chunk(columns, mostColumns) {

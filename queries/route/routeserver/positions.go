@@ -5,7 +5,7 @@ import (
 	"math"
 )
 
-// CheckPoint fails with a *BadAnswerError where a position of an answer is none on Earth.
+// CheckPoint fails with a *BadAnswerError if a position of an answer is not on Earth.
 func CheckPoint(p geo.Point) error {
 	if !p.IsOnGlobe() {
 		return &BadAnswerError{"a position that does not exist"}
@@ -13,7 +13,7 @@ func CheckPoint(p geo.Point) error {
 	return nil
 }
 
-// CheckCosts fails with a *BadAnswerError where a duration or a distance of an answer is negative or no number.
+// CheckCosts fails with a *BadAnswerError if a duration or a distance of an answer is negative or not a number.
 func CheckCosts(costs ...float64) error {
 	for _, c := range costs {
 		if !(c >= 0) || math.IsInf(c, 1) {
@@ -23,9 +23,9 @@ func CheckCosts(costs ...float64) error {
 	return nil
 }
 
-// DecodePolyline returns the positions of a polyline with six digits behind the point: the differences of positions, five bits a
-// character, the lowest first (https://developers.google.com/maps/documentation/utilities/polylinealgorithm). The libraries for
-// it allocate a slice for each position. It fails with a *BadAnswerError.
+// DecodePolyline returns the positions of a polyline with six decimals: the differences of positions, five bits a character, the
+// lowest first (https://developers.google.com/maps/documentation/utilities/polylinealgorithm). Libraries for it allocate a slice
+// for each position. It fails with a *BadAnswerError.
 func DecodePolyline(s string) ([]geo.Point, error) {
 	points := make([]geo.Point, 0, len(s)/6)
 	var lat, lon int64

@@ -1,11 +1,10 @@
-// Package routeserver calls a routing server over HTTP for the adapters in packages osrm and valhalla. Its one constraint: a
-// server that is gone, slow or out of its mind costs a request no more than its time limit and ends in route.ErrUnavailable,
-// never in a panic or in an answer that is half true.
+// Package routeserver calls a routing server over HTTP for the adapters in packages osrm and valhalla. A server that is gone, slow
+// or misbehaving costs a request no more than its time limit and results in route.ErrUnavailable, never in a panic or a partly
+// wrong answer.
 //
 //	adapter ── Call ──► Server.Ask ──► breaker ──► net/http ──► status, body (at most MaxAnswer bytes) ──► the adapter's read
 //
-// net/http repeats a request once more where the server closed a kept connection before it answered, so nothing is repeated
-// here. Coordinates and Distance are what both adapters need to read answers.
+// net/http retries a request if the server closed a kept connection before it answered, so this package does not retry.
 package routeserver
 
 import (
@@ -33,10 +32,10 @@ const (
 // Timeouts are how long a server may take: for a matrix, and for a route, an area or the nearest road.
 type Timeouts struct{ Route, Matrix time.Duration }
 
-// DefaultTimeouts are those that requests of the service have time for.
+// DefaultTimeouts fit within the time limits of the service's requests.
 var DefaultTimeouts = Timeouts{Route: 2 * time.Second, Matrix: 10 * time.Second}
 
-// Server is a routing server. It is safe for concurrent use. Timeouts are set before the first Ask, by those who make calls.
+// Server is a routing server. It is safe for concurrent use. The caller sets Timeouts before the first Ask.
 type Server struct {
 	Timeouts
 
@@ -45,7 +44,7 @@ type Server struct {
 	breaker *breaker
 }
 
-// New returns the server at a URL, which may end with a slash. Nothing is asked before Ask. now tells elapsed time.
+// New returns the server at a URL, which may end with a slash. It sends no request before Ask. now returns elapsed time.
 func New(serverURL string, now func() time.Time) *Server {
 	t := &http.Transport{Proxy: http.ProxyFromEnvironment, MaxIdleConnsPerHost: idleConnections, IdleConnTimeout: time.Minute}
 	t.DialContext = (&net.Dialer{Timeout: dialTimeout}).DialContext
@@ -53,7 +52,7 @@ func New(serverURL string, now func() time.Time) *Server {
 		breaker: &breaker{now: now}}
 }
 
-// Call is one request: a GET, or a POST of JSON where there is a body. It changes nothing on the server, so it may be repeated.
+// Call is one request: a GET, or a POST of JSON if it has a body. It changes nothing on the server, so it may be repeated.
 type Call struct {
 	Path    string // with its query
 	Body    []byte
@@ -61,8 +60,8 @@ type Call struct {
 }
 
 // Ask sends a call and hands the answer to read, whose error it returns. It fails with ctx's error when ctx ends, and with
-// route.ErrUnavailable when the server does not answer in time or with a status of 500 or more. Failures in a row, those with a
-// *BadAnswerError of read among them, have the server left alone for a moment.
+// route.ErrUnavailable if the server does not answer in time or answers with a status of 500 or more. After several failures in a
+// row, including a *BadAnswerError of read, the server is not called for a moment.
 func (s *Server) Ask(ctx context.Context, c Call, read func(status int, body []byte) error) error {
 	if err := s.breaker.check(); err != nil {
 		return err
@@ -114,8 +113,8 @@ func (s *Server) send(ctx context.Context, c Call) (status int, body []byte, err
 	return response.StatusCode, body, nil
 }
 
-// newRequest makes the request of a call. The empty list of idempotency keys tells net/http that a POST may be repeated too; it
-// sends no such header.
+// newRequest makes the request of a call. The empty list of idempotency keys lets net/http repeat a POST too; it sends no such
+// header.
 func (s *Server) newRequest(ctx context.Context, c Call) (*http.Request, error) {
 	method := http.MethodGet
 	var body io.Reader

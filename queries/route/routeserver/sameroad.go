@@ -2,8 +2,8 @@ package routeserver
 
 import "lieudit/queries/route"
 
-// MarkSameRoads sets Maneuver.IsSameRoad of the steps of a leg: servers name the road of each step, and do not say whether it is the
-// one before.
+// MarkSameRoads sets Maneuver.IsSameRoad of the steps of a leg: servers name the road of each step, but do not say whether it is
+// the same as before.
 func MarkSameRoads(steps []route.Step) {
 	for i := 1; i < len(steps); i++ {
 		before, s := &steps[i-1], &steps[i]

@@ -12,10 +12,10 @@ import (
 	"lieudit/queries/worker"
 )
 
-// What makes a path an admissible alternative, after Abraham, Delling, Goldberg and Werneck (Alternative Routes in Road Networks,
-// 2010): bounded stretch, it is not much longer than the best path; limited sharing, it has not too much in common with those
-// chosen before it; local optimality, it is itself the best path between any two of its points that are not too far apart, so
-// that no driver sees a detour in it.
+// The conditions for an admissible alternative, after Abraham, Delling, Goldberg and Werneck (Alternative Routes in Road Networks,
+// 2010). Bounded stretch: it is not much longer than the best path. Limited sharing: it does not have too much in common with the
+// paths chosen before it. Local optimality: it is the best path between any two of its points that are not too far apart, so no
+// driver sees it as a detour.
 const (
 	maxStretch    = 1.25 // times the best path's primary weight
 	maxShared     = 0.75 // of the best path's distance
@@ -23,12 +23,12 @@ const (
 	maxCandidates = 20   // that are unpacked and checked
 )
 
-// checkWork is about how long it takes to unpack and check an edge of a candidate.
+// checkWork is the approximate time to unpack and check an edge of a candidate.
 const checkWork = 200 * time.Nanosecond
 
-// Alternatives finds at most n paths besides the best one, which is given, and returns it and them, the best first. The others lead through
-// edges that searches from both ends have seen. The same question has the same answer. The places are those of the access where
-// the best path begins and of the one where it ends, without excess.
+// Alternatives finds at most n paths besides the given best one, and returns all of them, the best first. The others lead through
+// edges that searches from both ends have seen. The same question always gets the same answer. The places are those of the access
+// where the best path begins and of the one where it ends, without excess.
 func (s *Searcher) Alternatives(ctx context.Context, p route.Profile, best Path, from, to []Place, n int) ([]Path, error) {
 	a := alternatives{searcher: s, profile: p, from: from, to: to, chosen: []Path{best}}
 	if n <= 0 || len(best.Edges) < 2 {
@@ -50,7 +50,7 @@ func (s *Searcher) Alternatives(ctx context.Context, p route.Profile, best Path,
 	return a.chosen, a.choose(n)
 }
 
-// alternatives is the state of one Alternatives. Its query keeps both searches until all is chosen.
+// alternatives is the state of one Alternatives. Its query keeps both searches until all paths are chosen.
 type alternatives struct {
 	*query
 	searcher   *Searcher
@@ -70,8 +70,9 @@ type candidate struct {
 // scale is a share of the primary weight of the best path, as a key.
 func (a *alternatives) scale(share float64) uint64 { return uint64(share*float64(a.best)) << 32 }
 
-// findCandidates searches from both ends as far as the longest alternative leads, and lists the edges that both see: those of the best
-// paths first, and one for each path. What makes a path an alternative may lie near either end, so each search goes the whole way.
+// findCandidates searches from both ends as far as the longest alternative leads, and lists the edges that both see: those of the
+// best paths first, and one for each path. A path may differ from the best one near either end only, so each search goes the whole
+// way.
 func (a *alternatives) findCandidates() error {
 	origins, destinations := a.origins(a.from), a.destinations(a.to)
 	a.openSeeds(origins)
@@ -130,8 +131,8 @@ func (a *alternatives) choose(n int) error {
 	return nil
 }
 
-// sharedWeight is about the weight of what a candidate shares with the best path: up to the last edge of it before the meeting and from
-// the first behind it. It needs no unpacking.
+// sharedWeight estimates the weight of the part that a candidate shares with the best path: up to the last shared edge before the
+// meeting and from the first one after it. It needs no unpacking.
 func (a *alternatives) sharedWeight(c candidate, best map[uint32]bool) (sum uint64) {
 	for _, end := range []struct {
 		f     *frontier
@@ -148,7 +149,7 @@ func (a *alternatives) sharedWeight(c candidate, best map[uint32]bool) (sum uint
 }
 
 // isAdmissible reports whether the path through an edge has no loop, limited sharing and local optimality. The limit of the
-// searches bounds its stretch already.
+// searches already bounds its stretch.
 func (a *alternatives) isAdmissible(p Path, via uint32) (bool, error) {
 	if a.hasLoop(p) {
 		return false, nil
@@ -173,7 +174,7 @@ func (a *alternatives) hasLoop(p Path) bool {
 	return false
 }
 
-// sharedDistance is the distance that a path goes along segments of another.
+// sharedDistance is the length of a path along segments of another.
 func (a *alternatives) sharedDistance(p, other Path) (sum uint32) {
 	known := make(map[uint32]bool, len(other.Edges))
 	for _, e := range other.Edges {

@@ -7,22 +7,23 @@ import (
 	"lieudit/queries/route/overlay"
 )
 
-// A route that begins and ends within one area of restricted roads, such as the yards of a factory, stays in it if it can, even if it were
-// faster to drive out by one gate and in by another. So if a path that stays inside leads from an access to another, in whatever
-// direction it leaves the one and comes to the other, no other path between their places on restricted roads is an answer. Such a path ends on an edge with the flag graph.Leaving, because a path that has come to a public road never enters one again.
+// A route that begins and ends within one area of restricted roads, such as the yards of a factory, stays in it if it can, even if
+// it were faster to drive out by one gate and in by another. So if a path that stays inside leads from one access to another,
+// whatever its directions at both ends, no other path between their places on restricted roads is an answer. Such a path ends on an
+// edge with the flag graph.Leaving, because a path that has reached a public road never enters such an edge again.
 //
 //	findInside ── plain searches on the few edges of the area ──► inside: the weights of such paths, for each pair of places
 //	bestAround ── the best of these, and of searches between the pairs that have none ──► a path or its weight
 //
-// Bounds on restricted roads are rare, and areas small, so what costs more is done for such pairs alone: for a route before its search,
-// for a matrix in the cells of such pairs after it, for the nearest with such destinations before it.
+// Bounds on restricted roads are rare, and areas small, so the extra work is done only for such pairs: for a route before its
+// search, for a matrix in the cells of such pairs after it, for the nearest with such destinations before it.
 
 // hasLeaving reports whether a place lies on a restricted road.
 func (q *query) hasLeaving(places []Place) bool {
 	return slices.ContainsFunc(places, func(p Place) bool { return q.graph.IsLeaving(p.Edge) })
 }
 
-// areaTree holds the best paths from a place that stay inside of its area.
+// areaTree holds the best paths from a place that stay inside its area.
 type areaTree struct {
 	*query
 	from   Place
@@ -37,7 +38,7 @@ type areaLabel struct {
 // areaSearch finds the paths of a query that stay inside.
 type areaSearch struct{ *query }
 
-// searchArea finds all paths from each place that stay inside. Those of places on public roads are empty.
+// searchArea finds all paths from each place that stay inside. Places on public roads have no such paths.
 func (a areaSearch) searchArea(from []Place) ([]areaTree, error) {
 	trees := make([]areaTree, len(from))
 	for i := range from {
@@ -84,13 +85,14 @@ func (t *areaTree) search() error {
 	return nil
 }
 
-// areaPath is the best path to a place that stays inside: its last edge and the one before, which is graph.None for a path along one edge.
+// areaPath is the best path to a place that stays inside: its last edge and the previous one, which is graph.None for a path along
+// one edge.
 type areaPath struct {
 	overlay.Weight
 	before, last uint32
 }
 
-// to finds the path to a place. Its key is overlay.NoPath or more if there is none.
+// to finds the path to a place. Without a path the key is overlay.NoPath or more.
 func (t *areaTree) to(place *Place) areaPath {
 	best := areaPath{Weight: overlay.Weight{Key: overlay.NoPath}}
 	if len(t.labels) == 0 || !t.graph.IsLeaving(place.Edge) {
@@ -116,7 +118,7 @@ func (t *areaTree) to(place *Place) areaPath {
 	return best
 }
 
-// edges are those of a path, in their order.
+// edges are the edges of a path, in order.
 func (t *areaTree) edges(p areaPath) []uint32 {
 	edges := []uint32{p.last}
 	for edge := p.before; edge != graph.None; edge = t.labels[edge].parent {
@@ -126,15 +128,15 @@ func (t *areaTree) edges(p areaPath) []uint32 {
 	return edges
 }
 
-// inside are the paths between two lists of places that stay inside of an area.
+// inside holds the paths between two lists of places that stay inside an area.
 type inside struct {
 	trees    []areaTree
 	from, to []Place
-	paths    [][]areaPath // of each pair
-	isHeld   [][]bool     // of each pair: it has no other path than one inside
+	paths    [][]areaPath // by pair
+	isHeld   [][]bool     // by pair: it has no other path than one inside
 }
 
-// findInside finds the paths that stay inside; nil if there are none, as between most bounds.
+// findInside finds the paths that stay inside; nil if no path does, as between most bounds.
 func (a areaSearch) findInside(from, to []Place) (*inside, error) {
 	if !a.hasLeaving(to) || !a.hasLeaving(from) {
 		return nil, nil
@@ -146,7 +148,7 @@ func (a areaSearch) findInside(from, to []Place) (*inside, error) {
 	return newInside(trees, from, to), nil
 }
 
-// newInside looks for the paths to places in the trees of others.
+// newInside looks up the paths to places in the trees of other places.
 func newInside(trees []areaTree, from, to []Place) *inside {
 	in, isAny := &inside{trees: trees, from: from, to: to}, false
 	for i := range trees {
@@ -164,7 +166,7 @@ func newInside(trees []areaTree, from, to []Place) *inside {
 	return in
 }
 
-// hold fills in isHeld: of the places of two accesses a path inside between one pair holds all on restricted roads.
+// hold fills in isHeld: a path inside between one pair of places of two accesses holds all their pairs on restricted roads.
 func (in *inside) hold() {
 	held := map[[2]uint32]bool{}
 	in.eachPair(func(i, k int) {
@@ -200,7 +202,7 @@ func (in *inside) best() (from, to int) {
 	return from, to
 }
 
-// eachGroup visits places with those others to which they are not held, all that have the same ones together.
+// eachGroup visits places along with the places to which they are not held; places with the same ones form a group.
 func (in *inside) eachGroup(visit func(from, to []Place) error) error {
 	isVisited := make([]bool, len(in.from))
 	for i := range in.from {
@@ -249,7 +251,7 @@ func (a areaSearch) bestAround(in *inside, isWanted bool) (best overlay.Weight, 
 	return best, path, err
 }
 
-// keepInside puts the weights of routes that stay in an area in their cells.
+// keepInside stores the weights of routes that stay in an area in their cells.
 func (a areaSearch) keepInside(from, to [][]Place, weights [][]overlay.Weight) error {
 	if !slices.ContainsFunc(from, a.hasLeaving) {
 		return nil

@@ -8,8 +8,9 @@ import (
 	"lieudit/queries/route/overlay"
 )
 
-// Dijkstra is the cost of the best path between places, without their excess, by the plain algorithm on the whole graph, without cells: what all other
-// searches must agree with. false says that there is no path. It settles the whole graph, so it is for tests and benchmarks.
+// Dijkstra is the cost of the best path between places, without their excess, by the plain algorithm on the whole graph, without
+// cells; it returns false if there is no path. All other searches must agree with it. It settles the whole graph, so it is for
+// tests and benchmarks.
 func Dijkstra(g *graph.Graph, p route.Profile, from, to []Place) (Cost, bool) {
 	d := newDijkstra(g, p, from)
 	weight := d.to(from, to)
@@ -19,8 +20,8 @@ func Dijkstra(g *graph.Graph, p route.Profile, from, to []Place) (Cost, bool) {
 	return d.cost(weight), weight.Key < overlay.NoPath
 }
 
-// bestOfPairs is the weight of the best path, where two accesses between which a path stays in an area have no other between their places
-// on restricted roads.
+// bestOfPairs is the weight of the best path, except that two accesses with a path that stays in an area have no other path between
+// their places on restricted roads.
 func bestOfPairs(g *graph.Graph, p route.Profile, from, to []Place) overlay.Weight {
 	best := overlay.Weight{Key: overlay.NoPath}
 	for _, a := range accessesOf(from) {

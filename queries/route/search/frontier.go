@@ -7,25 +7,25 @@ import (
 	"lieudit/queries/route/overlay"
 )
 
-// frontier is one search by Dijkstra's algorithm, forward or backward: the labels of the states that it has seen, and the queue of those
-// to settle. A forward label is the weight from the origin to the head of the edge; a backward label is that from the head of
-// the edge to the destination. So where both know a state, their sum is the weight of a path.
+// frontier is one search by Dijkstra's algorithm, forward or backward: the labels of the states that it has seen, and the queue of
+// those to settle. A forward label is the weight from the origin to the head of the edge; a backward label is that from the head of
+// the edge to the destination. So if both know a state, their sum is the weight of a path.
 //
-// Its labels lie in blocks. A forward search has a block for the exits of each closed cell that it crosses, and one for the edges whose
-// tail is in an open cell of level 1; a backward search for entries, and for edges whose head is in one. So whatever follows a
-// state are consecutive labels, as they are consecutive weights in a matrix.
+// Its labels lie in blocks. A forward search has a block for the exits of each closed cell that it crosses, and one for the edges
+// whose tail is in an open cell of level 1; a backward search for entries, and for edges whose head is in one. So the states that
+// follow a state have consecutive labels, as they have consecutive weights in a matrix.
 type frontier struct {
 	*query
 	isBackward bool
-	keys       []uint64 // of each label; overlay.NoPath where nothing is known
+	keys       []uint64 // by label; overlay.NoPath if nothing is known
 	nodes      []node
 	heap       overlay.Heap
-	blocks     []block // of each cell; then of each cell of level 1 once more, for its edges
+	blocks     []block // by cell, then again by cell of level 1, for its edges
 	search     uint32  // number of the search; blocks of others are stale
-	limit      uint64  // keys above it are of no use
+	limit      uint64  // keys above it are ignored
 }
 
-// node is the rest of a label: keys are apart from it because relaxing reads many of them and improves few.
+// node is the rest of a label. Keys are stored separately because relaxing reads many of them and improves few.
 type node struct {
 	penalty uint32
 	parent  uint32 // label of the state before, or isSeed and the index of a place
@@ -35,13 +35,13 @@ type node struct {
 // block is where the labels of a cell begin, if its search is the current one.
 type block struct{ search, first uint32 }
 
-// The highest bit tells two kinds of numbers apart.
+// The highest bit distinguishes two kinds of numbers.
 const (
 	isSeed = 1 << 31 // of a parent: the rest is the index of a place
 	isCut  = 1 << 31 // of the id of a state: the rest is the number of a cut edge
 )
 
-// reset forgets all labels. The blocks become stale by the next number, without being written.
+// reset discards all labels. The next number makes the blocks stale without writing them.
 func (f *frontier) reset() {
 	f.keys, f.nodes, f.heap = f.keys[:0], f.nodes[:0], f.heap[:0]
 	f.limit = overlay.NoPath
@@ -54,9 +54,9 @@ func (f *frontier) reset() {
 
 // side is a state seen from one of its ends: the cell in which a search that stands there continues, or from which it came.
 type side struct {
-	id    uint32 // the edge, or isCut and the number of the cut edge: always the latter where level is not 0
+	id    uint32 // the edge, or isCut and the number of the cut edge: always the latter if level is not 0
 	cell1 uint32 // of level 1, at that end
-	cell  uint32 // the largest closed one there; none where level is 0
+	cell  uint32 // the largest closed one there; unset if level is 0
 	level int
 }
 
@@ -93,8 +93,8 @@ func (q *query) edgeOf(id uint32) uint32 {
 	return id
 }
 
-// nextSide is a state seen from the end where the search continues: the head, or backward the tail. labelSide is it seen from the other
-// end, which decides in which block its label lies.
+// nextSide is a state seen from the end where the search continues: the head, or backward the tail. labelSide is the state seen
+// from the other end, which decides in which block its label lies.
 func (f *frontier) nextSide(id uint32) side  { return f.sideOf(id, f.isBackward) }
 func (f *frontier) labelSide(id uint32) side { return f.sideOf(id, !f.isBackward) }
 
@@ -114,7 +114,7 @@ func (f *frontier) locate(s side) (block, place uint32) {
 	return block, edge - f.firstEdge(s.cell1)
 }
 
-// find returns the label of a state seen from its label side; false where the search has not reached it.
+// find returns the label of a state seen from its label side; false if the search has not reached it.
 func (f *frontier) find(s side) (label uint32, ok bool) {
 	block, place := f.locate(s)
 	b := f.blocks[block]
@@ -137,7 +137,7 @@ func (f *frontier) firstEdge(cell1 uint32) uint32 {
 	return f.graph.FirstOut[f.topology.FirstJunction[cell1]]
 }
 
-// blockOf returns where the labels of a block begin. It makes them when there are none yet.
+// blockOf returns where the labels of a block begin. It creates them if necessary.
 func (f *frontier) blockOf(number uint32) uint32 {
 	b := &f.blocks[number]
 	if b.search == f.search {
@@ -155,7 +155,7 @@ func (f *frontier) blockOf(number uint32) uint32 {
 	return b.first
 }
 
-// cutsOf returns the edges by which the search goes out of a closed cell.
+// cutsOf returns the edges by which the search leaves a closed cell.
 func (f *frontier) cutsOf(cell uint32) []uint32 {
 	if f.isBackward {
 		return f.topology.EntriesOf(cell)
@@ -180,7 +180,7 @@ func (f *frontier) addEdges(cell1 uint32) {
 	}
 }
 
-// grow adds labels of which nothing is known and returns their nodes.
+// grow adds unset labels and returns their nodes.
 func (f *frontier) grow(n int) []node {
 	at := len(f.keys)
 	f.keys = slices.Grow(f.keys, n)[:at+n]
@@ -191,7 +191,7 @@ func (f *frontier) grow(n int) []node {
 	return f.nodes[at:]
 }
 
-// begin forgets everything and begins a search. The cells of its seeds are open.
+// begin discards everything and begins a search. The cells of its seeds are open.
 func (f *frontier) begin(seeds []seed) {
 	f.reset()
 	for _, s := range seeds {
@@ -211,7 +211,7 @@ func (f *frontier) improve(label uint32, to overlay.Weight, parent uint32) {
 	f.heap.Push(overlay.Item{Key: to.Key, Penalty: to.Penalty, State: label})
 }
 
-// settle takes out the next state whose weight is final; false when there is none.
+// settle takes out the next state whose weight is final; false if no state is left.
 func (f *frontier) settle() (label uint32, ok bool) {
 	for len(f.heap) > 0 {
 		item := f.heap.Pop()
@@ -222,7 +222,7 @@ func (f *frontier) settle() (label uint32, ok bool) {
 	return 0, false
 }
 
-// relax improves the labels of what follows a settled state, seen from its next side.
+// relax improves the labels of the states that follow a settled one, seen from its next side.
 func (f *frontier) relax(label uint32, s side) {
 	switch {
 	case s.level > 0 && f.isBackward:
@@ -293,7 +293,7 @@ func (f *frontier) relaxOutEdges(label uint32, s side) {
 	}
 }
 
-// relaxInEdges goes to the edges that end at the tail of an edge. The weight of a backward label does not hold its own edge.
+// relaxInEdges goes to the edges that end at the tail of an edge. The weight of a backward label does not include its own edge.
 func (f *frontier) relaxInEdges(label uint32, s side) {
 	first := f.blockOf(uint32(f.topology.Cells())+s.cell1) - f.firstEdge(s.cell1)
 	g, edge := f.graph, f.edgeOf(s.id)

@@ -7,13 +7,13 @@ import (
 	"lieudit/queries/route/overlay"
 )
 
-// Matrix finds the cost from each origin to each destination: Unreachable where there is no path.
+// Matrix finds the cost from each origin to each destination: Unreachable if no path exists.
 //
-// It is a many-to-many search with buckets. Of the best path to a destination, look at the largest cell around its end that does
-// not hold the origin, and at the last edge by which the path enters it. The search from the origin opens the cells of the origin
-// alone, so it settles that edge, with its exact weight. What follows lies within the cell, so a search back from the destination
-// through its own cells, the smallest first, gives the rest for every entry: it lies in the bucket of the cell. Where there are
-// more origins than destinations, everything is done in the other direction.
+// It is a many-to-many search with buckets. Consider the best path to a destination, the largest cell around its end that does not
+// hold the origin, and the last edge by which the path enters that cell. The search from the origin opens only the cells of the
+// origin, so it settles that edge with its exact weight. The rest of the path lies within the cell, so a search back from the
+// destination through its own cells, the smallest first, finds it for every entry and stores it in the bucket of the cell. If there
+// are more origins than destinations, everything is done in the other direction.
 func (s *Searcher) Matrix(ctx context.Context, p route.Profile, from, to [][]Place) ([][]Cost, error) {
 	q, err := s.begin(ctx, p, s.Budgets.Matrix)
 	if err != nil {
@@ -40,11 +40,11 @@ func (s *Searcher) Matrix(ctx context.Context, p route.Profile, from, to [][]Pla
 	return costs, nil
 }
 
-// matrix is the state of one Matrix. The fewer ends (the origins, as a rule) are searched from across the country, the many from within
-// their own cells.
+// matrix is the state of one Matrix. It searches across the country from the smaller set of ends (usually the origins), and within
+// their own cells from the larger set.
 type matrix struct {
 	*query
-	weights      [][]overlay.Weight // of each origin and destination
+	weights      [][]overlay.Weight // by origin and destination
 	origins      [][]seed
 	destinations [][]seed
 	isTransposed bool // the searches across the country begin at destinations
@@ -97,7 +97,7 @@ func (m *matrix) fill() error {
 	return nil
 }
 
-// at is the weight of a pair: of one of the few ends and one of the many.
+// at is the weight of a pair of one of the few ends and one of the many.
 func (m *matrix) at(few, many int) *overlay.Weight {
 	if m.isTransposed {
 		return &m.weights[many][few]
@@ -105,8 +105,8 @@ func (m *matrix) at(few, many int) *overlay.Weight {
 	return &m.weights[few][many]
 }
 
-// searchWithin searches through the own cells of an end, on one level after the other, and keeps for each of these cells what it
-// costs from the edges that enter it.
+// searchWithin searches through the own cells of an end, on one level after the other, and keeps for each of these cells the costs
+// from the edges that enter it.
 func (m *matrix) searchWithin(f *frontier, index int, seeds []seed) error {
 	m.closeAll()
 	m.openSeeds(seeds)
@@ -145,8 +145,8 @@ next:
 	return cells
 }
 
-// settleWithin settles all states in the open cells of a level, across the cells of the level below. A state outside them is kept as a
-// label and goes no further.
+// settleWithin settles all states in the open cells of a level, across the cells of the level below. A state outside them keeps its
+// label and is not followed.
 func (m *matrix) settleWithin(f *frontier, level int) error {
 	for {
 		label, ok := f.settle()
@@ -189,7 +189,7 @@ func (m *matrix) fillBucket(f *frontier, index int, cell uint32, level int) {
 }
 
 // seedNext begins the search on the next level at the edges that enter a cell, with the weights in its bucket. The seeds need no
-// place, as a matrix holds no paths.
+// place, because a matrix has no paths.
 func (m *matrix) seedNext(f *frontier, index int, cell uint32) {
 	all := m.buckets[cell]
 	if len(all) == 0 || all[len(all)-1].index != index {
@@ -275,8 +275,8 @@ func (m *matrix) improveLocal(f *frontier, index int, local []localSeed) {
 	}
 }
 
-// isFound reports whether nothing that is still to be settled can improve a weight: all weights known are less than key, that of the state
-// settled last. A destination without a path keeps it false, and the search continues until nothing is left.
+// isFound reports whether nothing that is still to be settled can improve a weight: all weights known are less than key, that of
+// the state settled last. A destination without a path keeps it false, and the search continues until no state is left.
 func (m *matrix) isFound(f *frontier, index int, local []localSeed, many int, key uint64) bool {
 	m.improveLocal(f, index, local)
 	for i := range many {

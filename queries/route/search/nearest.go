@@ -17,11 +17,11 @@ type Found struct {
 	Cost  Cost
 }
 
-// Nearest finds the destinations that are nearest to places, each along the path that the profile chooses: the nearest first, of
-// equal ones the earlier, at most limit. Near is what costs little, without the penalties of the path; but where the profile avoids roads,
-// its weight counts with them, so that what lies behind an avoided road comes last. Those that no path leads to are left out.
-// It is one search that opens all cells that hold destinations and crosses the others; it ends as soon as no destination that is
-// still to be found can be nearer.
+// Nearest finds the destinations that are nearest to places, each along the path that the profile chooses: at most limit, the
+// nearest first, ties in the given order. They are ranked by cost, without the penalties of the path; but if the profile avoids
+// roads, penalties count, so that destinations behind an avoided road come last. Unreachable destinations are left out. It is one
+// search, which opens the cells that hold destinations and crosses the others; it ends as soon as no destination that it has not
+// found yet can be nearer.
 func (s *Searcher) Nearest(ctx context.Context, p route.Profile, from []Place, to [][]Place, limit int) ([]Found, error) {
 	q, err := s.begin(ctx, p, s.Budgets.Nearest)
 	if err != nil {
@@ -47,9 +47,9 @@ func (s *Searcher) Nearest(ctx context.Context, p route.Profile, from []Place, t
 	return n.result(), nil
 }
 
-// nearest is the state of one Nearest. Destinations are queued with the weight of a path as soon as the search is at the edge before
-// them; they are found when no state with a smaller weight is left. Of thousands of destinations the search comes to few, so little is
-// done for each before.
+// nearest is the state of one Nearest. Destinations are queued with the weight of a path as soon as the search is at the edge
+// before them; they are found when no state with a smaller weight is left. The search reaches only a few of thousands of
+// destinations, so the setup does little for each.
 type nearest struct {
 	*query
 	to      [][]Place
@@ -70,10 +70,10 @@ type end struct {
 	next               uint32 // in the same list, + 1; 0 for the last
 }
 
-// endTable holds ends by the junctions that their edges leave: a hash table of lists. Junctions near each other have near numbers, so
-// the low bits of a number are its hash. A query keeps the memory.
+// endTable holds ends by the junctions that their edges leave: a hash table of lists. Neighbouring junctions have similar numbers,
+// so the low bits of a number are its hash. A query keeps the memory.
 type endTable struct {
-	lists []uint32 // of each hash the first in ends, + 1; a power of two of them
+	lists []uint32 // for each hash, the first in ends, + 1; their number is a power of two
 	ends  []end
 }
 
@@ -92,7 +92,7 @@ func (t *endTable) add(junction uint32, e end) {
 	*list = uint32(len(t.ends))
 }
 
-// from calls a function for the ends in the list of a junction. Some are those of other junctions.
+// from calls a function for the ends in the list of a junction. Some may belong to other junctions.
 func (t *endTable) from(junction uint32, visit func(*end)) {
 	for i := t.lists[junction&uint32(len(t.lists)-1)]; i != 0; i = t.ends[i-1].next {
 		visit(&t.ends[i-1])
@@ -220,7 +220,7 @@ func (n *nearest) queueDestinations(edge uint32, at overlay.Weight) {
 	})
 }
 
-// result returns what was found, in its order.
+// result returns the destinations found, in order.
 func (n *nearest) result() []Found {
 	n.found = n.found[:min(len(n.found), n.limit)]
 	found := make([]Found, len(n.found))

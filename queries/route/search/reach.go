@@ -13,13 +13,13 @@ import (
 )
 
 // Reach visits every edge that can be reached from places, or from which the places can be reached, within a limit of duration, or
-// of distance where p is for the shortest path. start and end are what it costs to be at the tail and at the head of the edge along the
-// path that the profile chooses: without penalties, as Route tells it. Of equally good paths the one of least cost counts. The end
-// that is farther from the places may be over the limit. An avoided road counts route.AvoidFactor times: what lies
-// behind it is out of reach as a rule, which is what avoiding means here.
+// of distance if p is for the shortest path. start and end are the costs at the tail and at the head of the edge along the path
+// that the profile chooses: without penalties, as Route reports them. Among equally good paths the cheapest counts. The end that is
+// farther from the places may be over the limit. An avoided road counts route.AvoidFactor times, so roads behind it are usually out
+// of reach, which is the meaning of avoiding here.
 //
-// The edges of the places come first; on them the cost behind a place is negative. Such an edge comes once more if its other
-// part is reached too. The others come cell by cell, always in the same order.
+// The edges of the places come first; on them the cost behind a place is negative. Such an edge is visited again if its other part
+// is reached too. The others follow cell by cell, always in the same order.
 func (s *Searcher) Reach(
 	ctx context.Context, p route.Profile, from []Place, limit uint32, isArrival bool, visit func(edge uint32, start, end int64),
 ) error {
@@ -51,12 +51,12 @@ func (s *Searcher) releaseReach(r *reach) {
 }
 
 // reach is the state of one Reach: a search on edges, without the overlay, because it visits every edge anyway. Its labels lie in
-// blocks, one for each cell of level 1 that was seen, and a queue of buckets. The label of an edge is a gauge at its nearer end:
-// at its tail, for arrivals at its head. In a bucket edges wait in no order, so that one may be settled again with a better label
+// blocks, one for each cell of level 1 that was seen, and a queue of buckets. The label of an edge is a gauge at its nearer end: at
+// its tail, for arrivals at its head. The edges in a bucket are unordered, so an edge may be settled again with a better label
 // before the bucket is empty.
 //
-// The search settles by choice, and the limit is one of cost. An edge whose cost is over the limit may still be chosen before one
-// whose cost is not, on the way to both; so it is settled too, as long as an edge within the limit waits.
+// The search settles edges in the order of their weights, but the limit is one of cost. An edge over the limit may be settled
+// before one within it, so the search continues as long as an edge within the limit waits.
 type reach struct {
 	graph     *graph.Graph
 	topology  *overlay.Topology
@@ -66,23 +66,23 @@ type reach struct {
 	budget    budget
 
 	turns        [256]gauge // how far a turn of each cost leads; it has no penalty
-	isCostChoice bool       // no edge has a penalty and no place an excess, so whatever is chosen after one over the limit is over it too
-	avoids       bool       // the profile avoids roads; if not, what kind a road is need not be read
+	isCostChoice bool       // no edge has a penalty and no place an excess, so every edge settled after one over the limit is over it too
+	avoids       bool       // the profile avoids roads; if not, the kinds of roads need not be read
 
-	blocks  []block  // of each cell of level 1
+	blocks  []block  // by cell of level 1
 	current uint32   // number of the search; blocks of others are stale
 	cells   []uint32 // that have blocks
 	labels  []gauge
 
 	base    uint32  // the least choice of the first bucket
 	width   uint32  // of a bucket
-	buckets []int32 // index of the first in waiting; -1 where the bucket is empty. What is beyond the others waits in the last one
+	buckets []int32 // index of the first in waiting; -1 if the bucket is empty. Edges beyond the others wait in the last one
 	waiting []waiting
-	free    int32 // first of a list of places in waiting; -1 where there is none. So the few that wait at once stay in the processor's cache
+	free    int32 // first of a list of free elements of waiting, or -1. Reusing them keeps the few that wait in the processor's cache
 	within  int   // how many of those that wait are within the limit
 }
 
-// gauge is how far a path has come: by its weight, which decides what is chosen, in the upper half, and by its cost in the lower.
+// gauge is how far a path has come: its weight, which decides the choice, is in the upper half, its cost in the lower.
 type gauge uint64
 
 func newGauge(choice, cost uint64) gauge { return gauge(choice<<32 | cost) }
@@ -91,7 +91,7 @@ func (g gauge) cost() uint32             { return uint32(g) }
 
 const (
 	unreached = ^gauge(0)
-	farthest  = gauge(overlay.NoPath) // gauges from here on are of no use, and a sum of two of them does not overflow
+	farthest  = gauge(overlay.NoPath) // gauges from here on are ignored, and a sum of two of them does not overflow
 )
 
 // waiting is an edge in a bucket, which is a linked list.
@@ -104,7 +104,7 @@ type waiting struct {
 // bucketCount buckets divide the choices up to the limit.
 const bucketCount = 4096
 
-// begin forgets the search before, and makes all buckets empty.
+// begin discards the previous search, and empties all buckets.
 func (r *reach) begin(w *overlay.Weigher, limit uint32) {
 	r.weigher, r.limit, r.base, r.width, r.within = w, limit, 0, limit/bucketCount+1, 0
 	r.isCostChoice, r.avoids, r.free = w.IsShortest || len(r.graph.Penalty) == 0, w.HasAvoided(), -1
@@ -153,7 +153,7 @@ func (r *reach) excessOf(p *Place) gauge {
 	return newGauge(r.weigher.Excess(p.Excess.Duration, p.Excess.Distance, p.IsLastResort).Key>>32, 0)
 }
 
-// seed visits the edges of places and begins behind (or before) them.
+// seed visits the edges of places and starts after (for arrivals, before) them.
 func (r *reach) seed(from []Place, visit func(edge uint32, start, end int64)) {
 	for i := range from {
 		p := &from[i]
@@ -185,8 +185,8 @@ func (r *reach) edgesOf(cell uint32) (first, end uint32) {
 	return column[r.topology.FirstJunction[cell]], column[r.topology.FirstJunction[cell+1]]
 }
 
-// block returns what leads from the number of an edge (or place in Graph.In) to its label. It makes the labels of a cell when there are
-// none yet.
+// block returns the offset from the number of an edge (or place in Graph.In) to its label. It creates the labels of a cell if
+// necessary.
 func (r *reach) block(cell uint32) uint32 {
 	if b := r.blocks[cell]; b.search == r.current {
 		return b.first
@@ -206,7 +206,8 @@ func (r *reach) addBlock(cell uint32) uint32 {
 	return b.first
 }
 
-// improve lowers a label, to one that is better, and puts its edge in the bucket of its choice. What waits in another bucket becomes stale.
+// improve lowers a label to a better one, and puts its edge in the bucket of its weight. An entry for it in another bucket becomes
+// stale.
 func (r *reach) improve(edge, label uint32, to gauge) {
 	if to >= farthest {
 		return
@@ -323,7 +324,7 @@ func (r *reach) relaxInEdges(edge uint32, at gauge) {
 	}
 }
 
-// labelWork is about how long the visit of an edge takes.
+// labelWork is the approximate time of the visit of an edge.
 const labelWork = 100 * time.Nanosecond
 
 // visitLabels visits all edges that have labels within the limit.

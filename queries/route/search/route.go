@@ -8,8 +8,8 @@ import (
 	"lieudit/queries/route/overlay"
 )
 
-// Route finds the best path from one of some places to one of others. It fails with route.ErrNoRoute where there is none. Of equally
-// good paths it finds the same one each time.
+// Route finds the best path from one of some places to one of others. It fails with route.ErrNoRoute if no path exists. Among
+// equally good paths it always finds the same one.
 func (s *Searcher) Route(ctx context.Context, p route.Profile, from, to []Place) (Path, error) {
 	q, err := s.begin(ctx, p, s.Budgets.Route)
 	if err != nil {
@@ -66,7 +66,7 @@ func (q *query) bestOnEdge(from, to []Place) meeting {
 	return best
 }
 
-// weightOnEdge is the weight from a place to one further along the same edge; false where to lies before from.
+// weightOnEdge is the weight from a place to one further along the same edge; false if to lies before from.
 func (q *query) weightOnEdge(from, to *Place) (overlay.Weight, bool) {
 	isBehind := from.Before.Duration <= to.Before.Duration && from.Before.Distance <= to.Before.Distance
 	if !isBehind || from.Edge != to.Edge && !slices.Contains(q.graph.CopiesOf(to.Edge), from.Edge) {
@@ -89,8 +89,8 @@ func (q *query) visitEnds(to []Place, visit func(edge uint32, place int)) {
 	}
 }
 
-// seed is where a search begins: an edge at whose head the path is, or is to come, with what it costs from or to the place. Searches
-// from both ends begin on edges: at a destination on those from which a turn leads onto the edge of the place.
+// seed is where a search begins: an edge whose head the path has reached, or will reach, with the cost from or to the place.
+// Searches from both ends begin on edges: at a destination on those from which a turn leads onto the edge of the place.
 type seed struct {
 	edge   uint32
 	weight overlay.Weight
@@ -146,7 +146,7 @@ func (q *query) meet(best *meeting) error {
 	return nil
 }
 
-// step settles a state of one search, looks whether the other has come there, and continues.
+// step settles a state of one search, checks whether the other has reached it, and continues.
 func (q *query) step(isForward bool) (meeting, error) {
 	m := meeting{Weight: overlay.Weight{Key: overlay.NoPath}}
 	f, other := &q.forward, &q.backward

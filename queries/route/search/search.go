@@ -1,5 +1,5 @@
-// Package search finds paths on a road graph: between two places, between many, all within reach. Its one constraint: every
-// answer is that of Dijkstra's algorithm, in both costs of a path and to the last unit; the tests hold it to that.
+// Package search finds paths on a road graph: between two places, between many, all within reach. Every answer equals that of
+// Dijkstra's algorithm, in both costs of a path and to the last unit; the tests check this.
 //
 //	[]Place ── Route, Alternatives ──► query: two searches that meet on the overlay ── unpack ──► Path
 //	        ── Through ──► the same for each leg, with one access at each stop
@@ -7,13 +7,13 @@
 //	        ── Nearest ──► one search that opens the cells that hold destinations
 //	        ── Reach   ──► one search on the edges
 //
-// The states of a search are edges, as package overlay says. A query opens the cells that hold its ends, on all levels: in an
-// open cell of level 1 it goes from edge to edge; everywhere else it crosses the largest cell that is not open by its matrix. The
-// labels of a query lie in blocks, one for each cell that it has seen, so its memory grows with its work, not with the graph.
+// The states of a search are edges, as package overlay says. A query opens the cells that hold its ends, on all levels: in an open
+// cell of level 1 it moves from edge to edge; elsewhere it crosses the largest closed cell by its matrix. The labels of a query lie
+// in blocks, one for each cell that it has seen, so its memory grows with its work, not with the graph.
 //
 // An end of a path is a list of places, of which the search takes the best pair. A place may weigh more than another by its Excess,
-// which decides between places and is not part of what a path costs. Between places in one area of restricted roads a path that stays in
-// it comes before all others (area.go), but for Reach, which has an end on one side alone.
+// which helps to decide between places but is not part of a path's cost. Between places in one area of restricted roads a path that
+// stays in it comes before all others (area.go), except in Reach, which has an end on one side only.
 //
 //	seed      a state from which a search begins, with its first weight
 //	label     the best weight known of a state, and the state before it on that path
@@ -34,15 +34,15 @@ import (
 	"lieudit/queries/worker"
 )
 
-// Cost is what a path costs, in graph.DurationUnit and graph.DistanceUnit parts. Turns are part of the duration. Penalties
-// decide which path is chosen and are no part of a Cost.
+// Cost is what a path costs, in graph.DurationUnit and graph.DistanceUnit parts. Turns are part of the duration. Penalties affect
+// which path is chosen but are not part of a Cost.
 type Cost struct{ Duration, Distance uint32 }
 
 // Unreachable stands for the cost of a path that does not exist.
 var Unreachable = Cost{graph.None, graph.None}
 
-// Place is a point on an edge: what of the edge's cost lies before it and what behind it. A path may start on the edge, not on its
-// copies, and may end on the edge and all its copies.
+// Place is a point on an edge: it divides the edge's cost into the parts before and after it. A path may start on the edge, not on
+// its copies, and may end on the edge and all its copies.
 type Place struct {
 	Edge          uint32
 	Before, After Cost
@@ -50,13 +50,13 @@ type Place struct {
 	// Access is the number of the access that the place belongs to: the point of the network where a path begins or ends, with a
 	// place for each edge and direction. A path through a stop leaves from the access where it arrived.
 	Access uint32
-	// Excess weighs in the choice among places, as long as it lasts or as far as it leads, and is never part of a Cost.
+	// Excess counts in the choice among places as extra duration and distance, and is never part of a Cost.
 	Excess Cost
-	// IsLastResort keeps the place out of the choice as long as others lead to a path.
+	// IsLastResort excludes the place from the choice as long as other places lead to a path.
 	IsLastResort bool
 }
 
-// PlaceOn is the point at a fraction of an edge, from 0 at its tail to 1 at its head. Fractions outside are cut to these.
+// PlaceOn is the point at a fraction of an edge, from 0 at its tail to 1 at its head. Fractions outside this range are clamped.
 func PlaceOn(g *graph.Graph, edge uint32, fraction float64) Place {
 	fraction = min(max(fraction, 0), 1)
 	whole := Cost{g.Duration[edge], g.Distance[edge]}
@@ -67,7 +67,7 @@ func PlaceOn(g *graph.Graph, edge uint32, fraction float64) Place {
 // part is a fraction of a cost, rounded.
 func part(whole uint32, fraction float64) uint32 { return uint32(float64(whole)*fraction + 0.5) }
 
-// Path is a list of edges, each of which begins where the one before ends. It starts at Start on the first and ends at End on the
+// Path is a list of edges, each of which begins where the previous one ends. It starts at Start on the first and ends at End on the
 // last, which may be a copy of End.Edge.
 type Path struct {
 	Edges      []uint32
@@ -75,13 +75,13 @@ type Path struct {
 	Cost       Cost
 }
 
-// Metrics finds the metric of a profile; false where there is none. It must be safe for concurrent use.
+// Metrics finds the metric of a profile; it returns false if the profile has no metric. It must be safe for concurrent use.
 type Metrics interface {
 	Metric(route.Profile) (*overlay.Metric, bool)
 }
 
 // Budgets are how many states one call of each method may settle before it fails with route.ErrTooMuchWork. Alternatives counts as
-// Route, once for itself and once for each route by which it checks a candidate.
+// Route, once for itself and once for each route that it uses to check a candidate.
 type Budgets struct{ Route, Matrix, Nearest, Reach int }
 
 // DefaultBudgets are enough for a country: a route settles some thousand states, a matrix cell fewer, an hour of reach a million.
@@ -90,7 +90,7 @@ func DefaultBudgets() Budgets {
 }
 
 // Searcher finds paths on the graph of one mode. It is safe for concurrent use. Its methods end with ctx's error when ctx ends,
-// with route.ErrTooMuchWork when a budget is spent and with route.ErrUnsupported when there is no metric of the profile.
+// with route.ErrTooMuchWork when a budget is spent and with route.ErrUnsupported if the profile has no metric.
 type Searcher struct {
 	Budgets Budgets // may be changed before the first call
 
@@ -116,7 +116,7 @@ type query struct {
 	budget   budget
 	end      func() // of worker.BeginSearch
 
-	// A cell is open if open says the current opening. So all cells are closed in one step, by the next opening.
+	// A cell is open if its element of open equals the current opening, so that the next opening closes all cells in one step.
 	open    []uint32 // of each cell
 	opening uint32
 
@@ -150,7 +150,7 @@ func (s *Searcher) begin(ctx context.Context, p route.Profile, steps int) (*quer
 	return q, nil
 }
 
-// release gives a query back to the pool. It drops what belongs to the call, so that the pool holds on to no context.
+// release gives a query back to the pool. It drops the data of the call, so that the pool does not retain a context.
 func (s *Searcher) release(q *query) {
 	q.budget.end()
 	end := q.end
@@ -199,7 +199,7 @@ func (q *query) closeAll() {
 	}
 }
 
-// openAt opens the cells that hold a junction. If that of level 1 is open, all are.
+// openAt opens the cells that hold a junction. If its cell of level 1 is open, all are.
 func (q *query) openAt(junction uint32) {
 	cell := q.graph.Cells.Of[junction]
 	if q.open[cell] == q.opening {
@@ -210,7 +210,7 @@ func (q *query) openAt(junction uint32) {
 	}
 }
 
-// closed returns the largest cell over a cell of level 1 that is not open, and its level; level 0 where all are open.
+// closed returns the largest cell over a cell of level 1 that is not open, and its level; level 0 if all are open.
 func (q *query) closed(cell uint32) (closed uint32, level int) {
 	over := q.topology.AncestorsOf(cell)
 	for l := len(over) - 1; l >= 0; l-- {

@@ -13,11 +13,11 @@ import (
 // Leg is a part of a journey through stops: the places where it may begin and those where it may end.
 type Leg struct{ From, To []Place }
 
-// Through finds the best paths of legs that follow each other, such that each leg leaves from the access where the one before arrived.
-// It fails with route.ErrNoRoute where there are none.
+// Through finds the best paths of legs that follow each other, such that each leg leaves from the access where the previous leg
+// arrived. It fails with route.ErrNoRoute if no such paths exist.
 //
-// The best path of each leg alone is the answer where they agree at every stop, as they mostly do. Otherwise the weights between all
-// accesses of each leg decide, which are a small matrix.
+// If the best paths of the single legs agree at every stop, as they mostly do, they are the answer. Otherwise the weights between
+// all accesses of each leg decide, which are a small matrix.
 func (s *Searcher) Through(ctx context.Context, p route.Profile, legs []Leg) ([]Path, error) {
 	paths := make([]Path, len(legs))
 	agree := true
@@ -58,7 +58,7 @@ func PlacesOf(places []Place, access uint32) (own []Place) {
 	return own
 }
 
-// chooseAccesses returns the access of each stop, and of both ends, with which the legs weigh least together.
+// chooseAccesses returns the access of each stop, and of both ends, that minimise the total weight of the legs.
 func (s *Searcher) chooseAccesses(ctx context.Context, p route.Profile, legs []Leg) ([]uint32, error) {
 	q, err := s.begin(ctx, p, s.Budgets.Matrix)
 	if err != nil {
@@ -87,10 +87,10 @@ func (s *Searcher) chooseAccesses(ctx context.Context, p route.Profile, legs []L
 // journey holds the best ways through the stops so far, one for each access of the last.
 type journey struct {
 	weights  map[uint32]uint64   // by access, the primary weights of all legs: their sum may be more than a path may weigh
-	cameFrom []map[uint32]uint32 // of each leg: of the accesses where it ends that where it begins
+	cameFrom []map[uint32]uint32 // by leg: maps the access where it ends to the one where it begins
 }
 
-// extend adds a leg, given the weights between the accesses where it may begin and end. Of equal ways the first wins.
+// extend adds a leg, given the weights between the accesses where it may begin and end. The first of equal ways wins.
 func (j *journey) extend(from, to []uint32, weights [][]overlay.Weight) {
 	next, cameFrom := map[uint32]uint64{}, map[uint32]uint32{}
 	for row, start := range from {
@@ -109,7 +109,7 @@ func (j *journey) extend(from, to []uint32, weights [][]overlay.Weight) {
 	j.weights, j.cameFrom = next, append(j.cameFrom, cameFrom)
 }
 
-// accesses returns the accesses of the best way. It fails with route.ErrNoRoute where there is none.
+// accesses returns the accesses of the best way. It fails with route.ErrNoRoute if no way exists.
 func (j *journey) accesses() ([]uint32, error) {
 	if len(j.weights) == 0 {
 		return nil, route.ErrNoRoute

@@ -9,7 +9,7 @@ import (
 	"lieudit/queries/route/overlay"
 )
 
-// unpacker makes a path of a meeting: it searches again, in the cells of each shortcut, the edges that the shortcut stands for.
+// unpacker turns a meeting into a path: it searches the cells of each shortcut again for the edges that the shortcut stands for.
 type unpacker struct {
 	*query
 	frontier frontier
@@ -92,7 +92,7 @@ func (u *unpacker) unpack(edges *[]uint32, entry, exit, cell uint32, level int) 
 		return err
 	}
 	end := len(u.hops)
-	// hops is a stack: the calls for the level below put theirs above this path, and take them off before they return.
+	// hops is a stack: the calls for the level below push theirs above this path, and pop them before they return.
 	for from, i := entry, end-1; i >= first; i-- {
 		to := u.hops[i]
 		if level == 1 {
@@ -109,8 +109,8 @@ func (u *unpacker) unpack(edges *[]uint32, entry, exit, cell uint32, level int) 
 	return nil
 }
 
-// crossCell appends to hops the states of the best path from an entry of a cell to an exit, the last first, without the entry.
-// The weight of the shortcut bounds the search, so it sees little next to the path.
+// crossCell appends to hops the states of the best path from an entry of a cell to an exit, the last first, without the entry. The
+// weight of the shortcut bounds the search, so it sees little besides the path.
 func (u *unpacker) crossCell(entry, exit, cell uint32, level int) error {
 	f := &u.frontier
 	f.reset()
@@ -155,5 +155,5 @@ func (u *unpacker) sideInChild(id, cell1 uint32, level int) side {
 	return s
 }
 
-// errUnpacked says that a matrix and the edges below it disagree: the metric is not that of the graph.
+// errUnpacked means that a matrix and the edges below it disagree: the metric does not belong to the graph.
 var errUnpacked = errors.New("the metric does not belong to the graph")

@@ -1,7 +1,6 @@
-// Package streetname reports whether two names are those of the same street, one written by the address base and one by a map.
-// Its one constraint: it compares whole names of neighbouring streets and knows nothing of questions that people type, so it
-// forgives what the two spell differently (case, accents, signs, articles, abbreviations, numbers in letters) and nothing
-// else: no slip, no word left out.
+// Package streetname reports whether two names are those of the same street, one written by the address base and one by a map. It
+// compares complete names of neighbouring streets, not queries that people type: it ignores differences of spelling between the two
+// sources (case, accents, punctuation, articles, abbreviations, numbers in letters), but not typing errors or missing words.
 //
 //	name ── text.Terms ──► terms ── Fold ──► key; two names are the same where their keys are equal
 package streetname
@@ -13,21 +12,21 @@ import (
 	"lieudit/queries/address/text"
 )
 
-// Same reports whether two names are those of the same street. No name is not the same as anything.
+// Same reports whether two names are those of the same street. An empty name is not the same as any other.
 func Same(a, b string) bool {
 	key := Fold(a)
 	return key != "" && key == Fold(b)
 }
 
-// Fold returns the key of a street's name: names of the same street have the same key, "" where the name has no letters or
-// digits. Who compares one name with many folds it once.
+// Fold returns the key of a street's name: names of the same street have the same key. It is "" if the name has no letters or
+// digits. To compare one name with many, fold it once.
 func Fold(name string) string {
 	terms := joinNumerals(text.Terms(name))
 	key := make([]string, 0, len(terms))
 	for i, term := range terms {
 		isLast := i == len(terms)-1
 		switch {
-		case !isLast && isLink(term): // the last word is a name even where it looks like an article: rue D
+		case !isLast && isLink(term): // the last word is a name even if it looks like an article: rue D
 		case term == "grand" && !isLast && terms[i+1] == "rue":
 			key = append(key, "grande") // Grand'Rue
 		default:
@@ -37,7 +36,7 @@ func Fold(name string) string {
 	return strings.Join(key, " ")
 }
 
-// isLink reports whether a word only links others. Words that tell places apart, such as sur and sous, are not links.
+// isLink reports whether a word only links others. Words that distinguish places, such as sur and sous, are not links.
 func isLink(term string) bool {
 	switch term {
 	case "de", "du", "des", "d", "la", "le", "les", "l", "et", "a", "au", "aux":
@@ -46,7 +45,7 @@ func isLink(term string) bool {
 	return false
 }
 
-// joinNumerals returns the texts of the terms, numbers that were written in several words made one: dix-neuf is 19.
+// joinNumerals returns the texts of the terms and joins numbers written in several words: dix-neuf is 19.
 func joinNumerals(terms []text.Term) []string {
 	words := make([]string, 0, len(terms))
 	tens := 0 // of the word before, where a digit in letters may follow
