@@ -15,7 +15,7 @@ import (
 	"lieudit/schemas/locations"
 )
 
-// buildAddress puts a site's buildAddress together from the columns of the record; nil where all are empty.
+// buildAddress builds a site's address from the columns of the record; nil if all are empty.
 func (b *builder) buildAddress() *locations.SiteAddress {
 	country := b.truncate(mapping.Country, b.cleanField(mapping.Country), 60)
 	a := locations.SiteAddress{PostalCode: b.readPostcode(country), City: b.truncate(mapping.City, b.cleanField(mapping.City), 100), InseeCode: b.readInseeCode(), Country: country}
@@ -30,7 +30,7 @@ func (b *builder) buildAddress() *locations.SiteAddress {
 	return &a
 }
 
-// readPostcode is the readPostcode of its column. What is none of France is stored as it stands, since it may be another country's.
+// readPostcode reads the column of the postcode. Foreign postcodes are stored verbatim.
 func (b *builder) readPostcode(country string) string {
 	text := b.cleanField(mapping.PostalCode)
 	if text == "" {
@@ -56,8 +56,8 @@ func (b *builder) readPostcode(country string) string {
 	return code
 }
 
-// restorePostcode returns the postcode that four digits were. A spreadsheet takes the zero in front, which is put back unless the commune
-// of the row contradicts it: then the zero at the end is missing, if the commune has such a postcode, and otherwise nobody knows.
+// restorePostcode returns the postcode behind four digits. A spreadsheet drops a leading zero, which is put back unless the commune
+// of the row contradicts it: then the zero at the end is missing, if the commune has such a postcode. Otherwise it is unknown.
 func (b *builder) restorePostcode(column int, text, code string) string {
 	digits, _ := clean.Number(text)
 	if named := b.communesNamed(b.cleanField(mapping.City)); len(digits) == 4 && len(named) > 0 && !haveSuchPostcode(named, code) {
@@ -73,7 +73,7 @@ func (b *builder) restorePostcode(column int, text, code string) string {
 	return code
 }
 
-// communesNamed returns the communes that have a name. That of a city with arrondissements is the name of those too.
+// communesNamed returns the communes that have a name. The name of a city also stands for its arrondissements.
 func (b *builder) communesNamed(name string) []*commune.Commune {
 	table, err := commune.Load()
 	if err != nil || name == "" {
@@ -90,12 +90,12 @@ func haveSuchPostcode(communes []*commune.Commune, code string) bool {
 	return slices.ContainsFunc(communes, func(c *commune.Commune) bool { return c.HasPostcode(code) })
 }
 
-// isOfDepartment reports whether a postcode begins as the department of one of some communes: one of CEDEX is not a commune's.
+// isOfDepartment reports whether a postcode begins with the department of one of some communes: a CEDEX postcode is not a commune's.
 func isOfDepartment(communes []*commune.Commune, code string) bool {
 	return slices.ContainsFunc(communes, func(c *commune.Commune) bool { return c.Department() == commune.DepartmentOf(code) })
 }
 
-// readPostalTown takes postcode and commune from their common column, as far as they have no other.
+// readPostalTown takes postcode and commune from their common column, unless they have columns of their own.
 func (b *builder) readPostalTown(a *locations.SiteAddress) {
 	whole := b.cleanField(mapping.PostalTown)
 	if whole == "" {
@@ -134,7 +134,7 @@ func (b *builder) readInseeCode() string {
 	return code
 }
 
-// buildLines are the two buildLines of an address. A number of its own column goes before the street. Where a file has both a street in parts
+// buildLines returns the two lines of an address. A number with its own column goes before the street. If a file has both a street in parts
 // and a whole line that says something else, the street is the first line.
 func (b *builder) buildLines(a *locations.SiteAddress) (line1, line2 string) {
 	whole := b.cleanField(mapping.Line1)
@@ -155,8 +155,8 @@ func (b *builder) buildLines(a *locations.SiteAddress) (line1, line2 string) {
 	return b.joinFurther(line1, further, a)
 }
 
-// joinFurther makes the second line of all that is not the first. A part that only repeats postcode and town, or the first line,
-// is left out; one that is all there is becomes the first line.
+// joinFurther makes the second line of everything outside the first. A part that only repeats postcode and town, or the first line,
+// is left out; if it is the only part it becomes the first line.
 func (b *builder) joinFurther(line1 string, parts []string, a *locations.SiteAddress) (string, string) {
 	var kept []string
 	for _, p := range parts {
@@ -195,7 +195,7 @@ func (b *builder) prependNumber(street string) string {
 	return line
 }
 
-// beginsWithNumber reports whether a street has its number already: the same, or another one that no ordinal follows (1ère Avenue).
+// beginsWithNumber reports whether a street has its number already: the same, or another one that is not an ordinal (1ère Avenue).
 func beginsWithNumber(street, number string) bool {
 	digits := strings.IndexFunc(street, func(r rune) bool { return r < '0' || r > '9' })
 	if digits <= 0 {
@@ -230,10 +230,10 @@ func splitTown(line string) (rest, code, city string, ok bool) {
 	return rest, code, city, true
 }
 
-// postalBox is the end of a line whose number is a postal box or a road's: BP 40000.
+// postalBox is the end of a line whose number is that of a postal box or a road: BP 40000.
 var postalBox = regexp.MustCompile(`(?i)\b(bp|b\.p\.|cs|tsa|box|n°|no|rn|rd|route)$`)
 
-// townSuffix is what may stand behind a town, and is not a part of its name.
+// townSuffix may follow a town without being part of its name.
 var townSuffix = regexp.MustCompile(`(?i)\s+(cedex.*|\d+\S*)$`)
 
 // isTown reports whether a text is the name of a French commune.
@@ -242,7 +242,7 @@ func isTown(name string) bool {
 	return err == nil && table.IsName(townSuffix.ReplaceAllString(name, ""), false)
 }
 
-// splitLine takes postcode and town from the end of a line, where their fields are empty or say the same.
+// splitLine takes postcode and town from the end of a line if their fields are empty or agree.
 func (b *builder) splitLine(line string, a *locations.SiteAddress) string {
 	rest, code, city, ok := splitTown(line)
 	if !ok || a.PostalCode != "" && a.PostalCode != code || city == "" && rest == "" {
@@ -252,7 +252,7 @@ func (b *builder) splitLine(line string, a *locations.SiteAddress) string {
 	if a.City == "" && utf8.RuneCountInString(city) <= 100 {
 		a.City = city
 	} else if city != "" && !isSameTown(a.City, city) {
-		rest = strings.TrimSpace(rest + ", " + city) // another town than the field's stays in the line
+		rest = strings.TrimSpace(rest + ", " + city) // a town that differs from the field's stays in the line
 	}
 	b.fixed.add(string(fixTownSplit), b.record.Line, string(mapping.Line1), line, joinWords(rest, "|", code, a.City))
 	return rest

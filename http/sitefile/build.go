@@ -11,7 +11,7 @@ import (
 	"lieudit/http/sitefile/record"
 )
 
-// builder makes the sites of one file. It counts fixes and warnings.
+// builder builds the sites of one file. It counts fixes and warnings.
 type builder struct {
 	imported      *Import
 	mapping       *mapping.Mapping
@@ -29,13 +29,13 @@ type builder struct {
 
 	hoursCache map[string]parsedHours
 
-	// of the record that is built
+	// of the current record
 	row               int   // its number
 	countedAt         []int // by column: the row whose cell was counted last
 	positionFaults    []positionFault
 	record            record.Record
 	properties        properties
-	hasOwnAddressPart bool // its own columns say a part of its address
+	hasOwnAddressPart bool // its own columns hold a part of its address
 }
 
 func newBuilder(i *Import, info record.Info, o Options) *builder {
@@ -57,7 +57,7 @@ func newBuilder(i *Import, info record.Info, o Options) *builder {
 	return b
 }
 
-// build makes the site of a record; false where it is left out, which is counted.
+// build builds the site of a record, or returns false if it leaves the record out, which it counts.
 func (b *builder) build(r record.Record) (Site, bool) {
 	b.record, b.properties, b.positionFaults = r, properties{}, nil
 	b.row++
@@ -74,8 +74,8 @@ func (b *builder) build(r record.Record) (Site, bool) {
 	return s, b.ids.identify(&s)
 }
 
-// isInBusiness reports whether the record is of a place that is in business, as all are if no column says it. One that is not is left out:
-// a sync makes it inactive, or does not create it.
+// isInBusiness reports whether the site of the record is in business, as all are without a column for it. A closed one is left out:
+// a sync makes it inactive or does not create it.
 func (b *builder) isInBusiness() bool {
 	text := b.cleanField(mapping.Active)
 	if text == "" {
@@ -93,7 +93,7 @@ func (b *builder) isInBusiness() bool {
 	return true
 }
 
-// fill fixes the values of a record and puts them into a site; false: the site is left out.
+// fill fixes the values of a record and puts them into a site; false means that the site is left out.
 func (b *builder) fill(s *Site) bool {
 	c := &s.Content
 	c.Name = b.truncate(mapping.Name, b.cleanField(mapping.Name), 200)
@@ -114,7 +114,7 @@ func (b *builder) fill(s *Site) bool {
 	return true
 }
 
-// value is the value of a column of the record; an empty one where the record is shorter.
+// value is the value of a column of the record; empty if the record is shorter.
 func (b *builder) value(column int) record.Value {
 	if column >= len(b.record.Values) {
 		return record.Value{}
@@ -126,10 +126,10 @@ func (b *builder) value(column int) record.Value {
 	return v
 }
 
-// addressFields are the fields that come from one place: a row whose own columns say a part of its address takes none from others.
+// addressFields are the fields that come from the same columns: a row whose own columns hold a part of its address takes none from fallbacks.
 var addressFields = []mapping.Field{mapping.HouseNumber, mapping.StreetName, mapping.Line1, mapping.PostalCode, mapping.City}
 
-// columnOf is the column that a record has a field in: the field's own, otherwise the first fallback that is filled; -1: the file has neither.
+// columnOf is the column of a field in a record: the field's own, otherwise the first fallback that is filled; -1 if the file has neither.
 func (b *builder) columnOf(f mapping.Field) int {
 	list := b.columns[f]
 	if len(list) == 0 {
@@ -154,7 +154,7 @@ func (b *builder) isEmpty(column int) bool {
 	return v.JSON == nil && (strings.TrimSpace(v.Text) == "" || clean.IsEmptySign(v.Text))
 }
 
-// cleanField is the fixed text of a field, "" where the file or the record has none.
+// cleanField is the fixed text of a field, "" if the file or the record does not have it.
 func (b *builder) cleanField(f mapping.Field) string {
 	if column := b.columnOf(f); column >= 0 {
 		return b.cleanCell(column, false)
@@ -167,7 +167,7 @@ func (b *builder) cleanCell(column int, keepLines bool) string {
 	raw := b.value(column).Text
 	text, fixes := clean.Text(raw, keepLines)
 	isEmpty := text != "" && clean.IsEmptySign(text)
-	if b.countedAt[column] != b.row { // a column may be asked for more than once
+	if b.countedAt[column] != b.row { // a column may be read more than once
 		b.countedAt[column] = b.row
 		b.countCell(column, raw, text, fixes, isEmpty)
 	}
@@ -202,7 +202,7 @@ func (b *builder) keepInProperties(column int, text string) {
 	b.properties.set(b.mapping.Columns[column], text)
 }
 
-// truncate cuts a text at a number of characters, between words where it can, and keeps the whole in proprietes.
+// truncate cuts a text at a number of characters, between words if possible, and keeps the whole in proprietes.
 func (b *builder) truncate(f mapping.Field, text string, limit int) string {
 	if utf8.RuneCountInString(text) <= limit {
 		return text
@@ -216,7 +216,7 @@ func (b *builder) truncate(f mapping.Field, text string, limit int) string {
 	return cut
 }
 
-// finish turns what was counted into the report.
+// finish turns the counts into the report.
 func (b *builder) finish() {
 	b.ids.finish()
 	b.oversized.addError(b.imported)

@@ -37,8 +37,8 @@ func (s Site) IsAt(c locations.Content) bool {
 
 func equalDegrees(a, b *float64) bool { return a == b || a != nil && b != nil && *a == *b }
 
-// RemovePosition takes the position from a site that was placed by its address, so that it is placed again. Its id_ban goes too,
-// unless it is all that the site can be placed by.
+// RemovePosition removes the position of a site that was geocoded by its address, so that it is geocoded again. Its id_ban goes too,
+// unless nothing else locates the site.
 func (s *Site) RemovePosition() {
 	s.Content.Lat, s.Content.Lon, s.IsGeocoded = nil, nil, false
 	if a := s.Content.Address; a != nil && *a != (locations.SiteAddress{}) {
@@ -46,7 +46,7 @@ func (s *Site) RemovePosition() {
 	}
 }
 
-// PlaceAgain takes the positions away that were found by the address in another referential than the one of the import, so that they
+// PlaceAgain removes the positions that were found by the address in another referential than the one of the import, so that they
 // are found again. A site that the referential has with the same position keeps it.
 func (i *Import) PlaceAgain(known map[string]Site) {
 	for n := range i.Sites {
@@ -57,8 +57,8 @@ func (i *Import) PlaceAgain(known map[string]Site) {
 	}
 }
 
-// CountChangedIDs counts the ids that known sites have and the file has not, while it has others that differ only as a spreadsheet
-// changes them, or in an export that are of a place with the same name and address. It gives one of them as an example.
+// CountChangedIDs counts the ids of known sites that the file lacks while it has others that differ only as a spreadsheet
+// changes them or, in an export, that belong to a site with the same name and address. It returns one of them as an example.
 func (i *Import) CountChangedIDs(known map[string]Site) (n int, example string) {
 	inFile := make(map[string]bool, len(i.Sites))
 	for _, s := range i.Sites {
@@ -88,7 +88,7 @@ func (i *Import) CountChangedIDs(known map[string]Site) (n int, example string) 
 	return n, example
 }
 
-// placeKey tells places apart by what they are and where. No id has its signs.
+// placeKey identifies a site by what and where it is. Its separators occur in no id.
 func placeKey(s Site) string {
 	a := s.Content.Address
 	if a == nil {
@@ -97,7 +97,7 @@ func placeKey(s Site) string {
 	return "\x00" + s.Content.Name + "\x00" + a.Line1 + "\x00" + a.City
 }
 
-// foldID is an id as a spreadsheet may leave it: numbers by their value, however they are written; others in lower case.
+// foldID reduces an id to what survives a spreadsheet: numbers to their value, however they are written; others to lower case.
 func foldID(id string) string {
 	if value, isNumber := numberOf(id); isNumber {
 		return value
@@ -105,7 +105,7 @@ func foldID(id string) string {
 	return strings.ToLower(id)
 }
 
-// numberOf is the value of a text that a spreadsheet takes for a number: 007, 105.0, 1e5, 1,00E+05.
+// numberOf is the value of a text that a spreadsheet reads as a number: 007, 105.0, 1e5, 1,00E+05.
 func numberOf(text string) (value string, ok bool) {
 	text = strings.TrimSpace(text)
 	if text == "" || strings.Trim(text, "0123456789.,eE+-") != "" || strings.Count(text, ",")+strings.Count(text, ".") > 1 {
@@ -118,11 +118,11 @@ func numberOf(text string) (value string, ok bool) {
 	return strconv.FormatFloat(x, 'g', 15, 64), true
 }
 
-// keptDegrees is how far a position may be from the stored one to be the same: programs keep 15 digits or less. It is a centimetre.
+// keptDegrees is how far a position may be from the stored one and still be the same: programs keep 15 digits or less. It is a centimetre.
 const keptDegrees = 1e-7
 
-// KeepPositions gives the sites of an export the positions that the referential has for them, where they differ only in digits that
-// a program has cut.
+// KeepPositions gives the sites of an export the positions that the referential has for them, if they differ only in digits that
+// a program cut off.
 func (i *Import) KeepPositions(known map[string]Site) {
 	for n := range i.Sites {
 		s := &i.Sites[n]
@@ -137,9 +137,9 @@ func (i *Import) KeepPositions(known map[string]Site) {
 	}
 }
 
-// FindLosses compares an export that comes back with what the referential has, and says what a spreadsheet or another program has
+// FindLosses compares an export that comes back with the sites of the referential, and reports what a spreadsheet or another program
 // changed on the way: values that are the same number or a date now, letters that became question marks, a decimal comma that is
-// gone, columns that are gone. It says nothing of a file that is not an export.
+// gone, columns that are gone. It reports nothing for a file that is not an export.
 func (i *Import) FindLosses(known map[string]Site) []string {
 	if !i.Mapping.IsExport {
 		return nil
@@ -165,7 +165,7 @@ func (i *Import) compareSite(found issues, s, stored Site) {
 	before, after := fieldTexts(stored), fieldTexts(s)
 	i.compareProperties(found, s, stored)
 	for _, f := range comparedFields {
-		if kind := describeLoss(before[f], after[f]); kind != "" && !(f == mapping.Phone && isDigitsAndSigns(after[f])) { // a telephone is written anew
+		if kind := describeLoss(before[f], after[f]); kind != "" && !(f == mapping.Phone && isDigitsAndSigns(after[f])) { // a telephone number is rewritten anyway
 			found.add(kind, s.Line, string(f), before[f], after[f])
 		} else if before[f] != "" && after[f] == "" && !i.hasField(f) {
 			found.add("the column "+string(f)+" is gone", s.Line, string(f), before[f], "")
@@ -244,10 +244,10 @@ var programDate = regexp.MustCompile(`(?i)^(\d{1,2}/\d{1,2}/\d{2,4}|\d{4}-\d{2}-
 
 const monthNames = `(janv|jan|févr|feb|mars|mar|avr|apr|mai|may|juin|jun|juil|jul|août|aug|sept|sep|oct|nov|déc|dec)`
 
-// nullWords are texts that programs take for no value.
+// nullWords are texts that programs read as no value.
 var nullWords = []string{"na", "nan", "n/a", "#n/a", "null", "none", "nil", "<na>"}
 
-// isDigitsAndSigns reports whether a text is digits with the signs that stand next to and between them: prices, shares, thousands.
+// isDigitsAndSigns reports whether a text is digits with the signs of prices, shares and thousands next to and between them.
 func isDigitsAndSigns(text string) bool {
 	return strings.Trim(text, "0123456789 \u00a0\u202f.,€$%()+-") == "" && digitsOf(text) != ""
 }
@@ -263,7 +263,7 @@ func digitsOf(text string) string {
 	return strings.TrimLeft(digits, "0")
 }
 
-// describeLoss says what a program did to a text; "" where the change may be meant.
+// describeLoss describes what a program did to a text; "" if the change may be intended.
 func describeLoss(before, after string) string {
 	switch {
 	case before == after || before == "":

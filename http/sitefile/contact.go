@@ -13,7 +13,7 @@ import (
 	"lieudit/http/sitefile/record"
 )
 
-// readPhone is the first telephone of a site. The others go to proprietes.telephones, and what is none under the column's name.
+// readPhone is the first telephone number of a site. Others go to proprietes.telephones, and other text goes under the column's name.
 func (b *builder) readPhone() string {
 	text := b.cleanField(mapping.Phone)
 	if text == "" {
@@ -54,7 +54,7 @@ func (b *builder) readWebsite() string {
 	return b.readContact(mapping.Website, clean.Website, clean.WebsiteScheme, warningWebsite, 2048)
 }
 
-// readContact is the first address of a column; a text that holds none goes to proprietes.
+// readContact is the first address in a column; a text without one goes to proprietes.
 func (b *builder) readContact(f mapping.Field, parse func(string) (string, bool), kind clean.Fix, warning string, limit int) string {
 	text := b.cleanField(f)
 	if text == "" {
@@ -65,7 +65,7 @@ func (b *builder) readContact(f mapping.Field, parse func(string) (string, bool)
 		b.recordFix(clean.EmptySign, column, text, "")
 		return ""
 	}
-	address, ok := parse(b.value(column).Text) // as it stands: a link of HTML is not a text
+	address, ok := parse(b.value(column).Text) // unfixed: a link of HTML is not a text
 	if !ok || len(address) > limit {
 		b.recordWarning(warning, column, text)
 		b.keepInProperties(column, text)
@@ -94,7 +94,7 @@ func hasOtherWords(text, address string) bool {
 	return strings.ContainsFunc(rest, unicode.IsLetter)
 }
 
-// buildHours are the opening buildHours of one column, or of one column a day.
+// buildHours builds the opening hours from one column, or from one column for each day.
 func (b *builder) buildHours() json.RawMessage {
 	if days, ok := b.readWeekdays(); ok {
 		if hours, ok := clean.WeekdayHours(days); ok {
@@ -132,7 +132,7 @@ func (b *builder) buildHours() json.RawMessage {
 	return hours
 }
 
-// readHours reads opening hours. Places of one company have the same ones, so those that were read are kept.
+// readHours reads opening hours. Sites of one company often share them, so results are cached.
 func (b *builder) readHours(v record.Value) (hours json.RawMessage, isRead bool) {
 	key := v.Text + string(v.JSON)
 	if known, ok := b.hoursCache[key]; ok {
@@ -145,16 +145,16 @@ func (b *builder) readHours(v record.Value) (hours json.RawMessage, isRead bool)
 	return hours, isRead
 }
 
-// parsedHours is what became of a text of opening hours.
+// parsedHours is the result of reading a text of opening hours.
 type parsedHours struct {
 	hours  json.RawMessage
 	isRead bool
 }
 
-// maxCachedHours bounds the texts of opening hours that are kept.
+// maxCachedHours bounds the cached texts of opening hours.
 const maxCachedHours = 1000
 
-// readWeekdays are the texts of the columns of days; false where the file or the record has none.
+// readWeekdays returns the texts of the columns of days; false if the file or the record has none.
 func (b *builder) readWeekdays() (days [7]string, ok bool) {
 	for n, f := range mapping.Weekdays {
 		if days[n] = b.cleanField(f); days[n] != "" {
@@ -164,7 +164,7 @@ func (b *builder) readWeekdays() (days [7]string, ok bool) {
 	return days, ok
 }
 
-// readTags are the tags of a column, each once. One that is too long leaves all of them in proprietes.
+// readTags returns the tags of a column, each once. If one is too long all of them go to proprietes.
 func (b *builder) readTags() []string {
 	list := b.columns[mapping.Tags]
 	if len(list) == 0 {

@@ -17,13 +17,13 @@ import (
 	"lieudit/schemas/locations"
 )
 
-// Format is a way to write sites as a file.
+// Format is a file format for sites.
 type Format = kit.Format[locations.Site]
 
 // Writer writes sites, one by one. A GeoJSON file is complete only after Finish.
 type Writer = kit.RowWriter[locations.Site]
 
-// The formats that are JSON: a FeatureCollection, and one object a line.
+// The formats that are JSON: a FeatureCollection, and one object per line.
 var (
 	GeoJSON = Format{MediaType: "application/geo+json", NewWriter: newGeoJSONWriter}
 	NDJSON  = Format{MediaType: "application/x-ndjson", NewWriter: func(w io.Writer) Writer {
@@ -37,7 +37,7 @@ func newGeoJSONWriter(w io.Writer) Writer {
 	}
 }
 
-// encodeFeature is a site as a line of a FeatureCollection. The line begins with its newline, so that separators end lines.
+// encodeFeature encodes a site as a line of a FeatureCollection. The line begins with its newline, so that separators end lines.
 func encodeFeature(s locations.Site) ([]byte, error) {
 	text, err := kit.MarshalJSON(body.LocationFeature{FeatureGeometry: body.NewFeatureGeometry(s.Lat, s.Lon), Properties: body.FoundSite{Site: s}})
 	return append([]byte("\n"), text...), err
@@ -86,7 +86,7 @@ func (w csvWriter) WriteRow(s locations.Site) error {
 // Finish implements Writer.
 func (w csvWriter) Finish() error { return w.out.Flush() }
 
-// formatDegrees writes the shortest decimal that reads back as the same float64; "" for none.
+// formatDegrees writes the shortest decimal that reads back as the same float64; "" for nil.
 func (w csvWriter) formatDegrees(x *float64) string {
 	if x == nil {
 		return ""
@@ -102,7 +102,7 @@ func (w csvWriter) formatScore(x float64) string {
 	return w.formatDegrees(&x)
 }
 
-// formatJSON is JSON in a cell, without spaces; "" for none.
+// formatJSON is JSON in a cell, without spaces; "" if there is no JSON.
 func formatJSON(raw json.RawMessage) string {
 	if len(raw) == 0 {
 		return ""
@@ -114,7 +114,7 @@ func formatJSON(raw json.RawMessage) string {
 	return string(text)
 }
 
-// formatTags is tags in a cell: separated by commas, which people read best, or as a JSON list where parseTags would read that
+// formatTags writes tags in a cell: separated by commas, which people read best, or as a JSON list if parseTags would read that
 // differently.
 func formatTags(tags []string) string {
 	if slices.ContainsFunc(tags, func(t string) bool {
@@ -126,7 +126,7 @@ func formatTags(tags []string) string {
 	return strings.Join(tags, ",")
 }
 
-// fillExported puts the values of an exported record into a site, exactly as they are: they are what the service stored.
+// fillExported puts the values of an exported record into a site unchanged, since the service stored them.
 func (b *builder) fillExported(s *Site) {
 	exact := func(f mapping.Field) string {
 		if list := b.columns[f]; len(list) > 0 {
@@ -158,8 +158,8 @@ func (b *builder) fillExported(s *Site) {
 	c.Properties = b.properties.marshal()
 }
 
-// exportedAddress is the address of an exported record. Some programs write an object of JSON as a text. A spreadsheet takes the zero
-// from the codes, and pandas puts .0 behind them.
+// exportedAddress is the address of an exported record. Some programs write an object of JSON as a text. A spreadsheet drops the zeros
+// of codes, and pandas appends .0 to them.
 func (b *builder) exportedAddress(exact func(mapping.Field) string) *locations.SiteAddress {
 	a := locations.SiteAddress{
 		Line1: exact(mapping.Line1), Line2: exact(mapping.Line2), PostalCode: exact(mapping.PostalCode), City: exact(mapping.City),
@@ -178,7 +178,7 @@ func (b *builder) exportedAddress(exact func(mapping.Field) string) *locations.S
 	return &a
 }
 
-// exportAgain is what to do about a file whose values a program has changed.
+// exportAgain advises what to do about a file whose values a program has changed.
 const exportAgain = "export again, and open the file with all columns as text"
 
 func (b *builder) restoreCode(code *string, f mapping.Field, parse func(string) (string, bool)) {
@@ -189,7 +189,7 @@ func (b *builder) restoreCode(code *string, f mapping.Field, parse func(string) 
 }
 
 // unescapeCell is the text of a column as it was exported: without the apostrophe that keeps a spreadsheet from reading a formula. A file of
-// JSON has it too where it was made of an exported table.
+// JSON has it too if it was made from an exported table.
 func (b *builder) unescapeCell(column int) string {
 	text := b.value(column).Text
 	if !b.isTable() && !b.mapping.IsFlatExport {

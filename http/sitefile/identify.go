@@ -32,7 +32,7 @@ type knownSite struct {
 	digest [32]byte
 }
 
-// proposal is a list of fields that ids could be made of, while no two different rows gave the same.
+// proposal is a list of fields from which ids could be made, as long as no two different rows give the same.
 type proposal struct {
 	parts    []string
 	known    map[string][32]byte
@@ -51,7 +51,7 @@ func newIdentifier(b *builder) *identifier {
 	return x
 }
 
-// propose lists what ids could be made of, the shortest first, as far as the file has it.
+// propose lists the fields of the file from which ids could be made, the shortest first.
 func (b *builder) propose() []*proposal {
 	var list []*proposal
 	for _, fields := range [][]mapping.Field{
@@ -73,7 +73,7 @@ func (b *builder) propose() []*proposal {
 	return append(append(list, b.proposeColumns()...), newProposal("*"))
 }
 
-// proposeColumns proposes the columns that are called like ids and that are not unique alone, each with the name.
+// proposeColumns proposes the columns that are named like ids but are not unique, each together with the name.
 func (b *builder) proposeColumns() []*proposal {
 	var list []*proposal
 	for _, column := range b.mapping.ID.Candidates {
@@ -100,7 +100,7 @@ func (b *builder) hasField(f mapping.Field) bool {
 	return len(b.columns[f]) > 0
 }
 
-// identify gives a site its id; false: the site repeats another one in full.
+// identify gives a site its id, or returns false if the site repeats another one in full.
 func (x *identifier) identify(s *Site) bool {
 	if x.proposals != nil {
 		return x.tryProposals(s)
@@ -125,7 +125,7 @@ func (x *identifier) rawID() string {
 	return strings.TrimSpace(x.b.value(x.column).Text)
 }
 
-// leavesOut reports whether a site without an id is left out, as few of them are. Many are a fault: the column is the wrong one.
+// leavesOut reports whether a site without an id is left out. A few are; many mean that the column is the wrong one, which is an error.
 func (x *identifier) leavesOut(s *Site, raw string) bool {
 	if !x.b.mapping.ID.HasFewGaps || x.b.mapping.IsExport || raw != "" && !clean.IsEmptySign(raw) {
 		return false
@@ -140,12 +140,12 @@ var invalidIDCharacters = regexp.MustCompile(`[^A-Za-z0-9._~:*@+-]`)
 // shortenedNumber is a number as a spreadsheet shows a long one.
 var shortenedNumber = regexp.MustCompile(`^\d([.,]\d+)?[eE]\+\d+$`)
 
-// isShortened reports whether a text is such a number. Most texts are told by one look.
+// isShortened reports whether a text is such a number. One character decides for most texts.
 func isShortened(text string) bool {
 	return strings.ContainsAny(text, "+") && shortenedNumber.MatchString(text)
 }
 
-// readID makes an external id of the text of a column; false: it cannot be one, which is an error.
+// readID makes an external id of the text of a column; false if it cannot be one, which is an error.
 func (x *identifier) readID(s *Site, raw string) bool {
 	id := raw
 	if !x.b.mapping.IsExport {
@@ -167,7 +167,7 @@ func (x *identifier) readID(s *Site, raw string) bool {
 		fault, advice = "no id in the column "+x.b.mapping.Columns[x.column], "give every row an id, or take another column with --id"
 	case len(id) > 128:
 		fault, advice = "an id of more than 128 characters", "take another column with --id"
-	case !x.b.mapping.IsExport && isShortened(raw): // of an export, a comparison with what is stored tells
+	case !x.b.mapping.IsExport && isShortened(raw): // in an export, the comparison with the stored sites finds it
 		fault = "an id that a spreadsheet has shortened: its last digits are lost"
 		advice = "format the column as text where the file comes from, and save it again"
 	}
@@ -180,7 +180,7 @@ func (x *identifier) readID(s *Site, raw string) bool {
 	return true
 }
 
-// register remembers the id of a site. It returns false where a site with this id is the same in all it says.
+// register remembers the id of a site. It returns false if a site with this id is otherwise the same.
 func (x *identifier) register(s *Site, raw string) bool {
 	digest := digestOf(s)
 	first, isKnown := x.known[s.ExternalID]
@@ -206,7 +206,7 @@ func (x *identifier) register(s *Site, raw string) bool {
 	return true
 }
 
-// digestOf is the digest of all that a site says but its id.
+// digestOf is the digest of everything in a site but its id.
 func digestOf(s *Site) [32]byte {
 	text, err := kit.MarshalJSON(s.Content)
 	if err != nil { // cannot happen: every JSON in it was read
@@ -215,7 +215,7 @@ func digestOf(s *Site) [32]byte {
 	return sha256.Sum256(text)
 }
 
-// hashSite is an id made of some parts of a site: 20 hexadecimal digits.
+// hashSite is an id made from some parts of a site: 20 hexadecimal digits.
 func (x *identifier) hashSite(s *Site, parts []string) string {
 	h := sha256.New()
 	for _, part := range parts {
@@ -224,7 +224,7 @@ func (x *identifier) hashSite(s *Site, parts []string) string {
 	return hex.EncodeToString(h.Sum(nil))[:20]
 }
 
-// partOf is the text of a field, of a column, or with * of the whole site.
+// partOf is the text of a field, of a column or, with *, of the whole site.
 func (x *identifier) partOf(s *Site, part string) string {
 	c := &s.Content
 	switch mapping.Field(part) {
@@ -300,7 +300,7 @@ func (x *identifier) tryProposals(s *Site) bool {
 	return isNew
 }
 
-// finish says which proposal is left, and what is wrong with the ids that the file has.
+// finish reports which proposal is left, and what is wrong with the ids that the file has.
 func (x *identifier) finish() {
 	for _, p := range x.proposals {
 		if p.isBroken {

@@ -15,14 +15,14 @@ const (
 	maxPropertiesSize = 16_384
 )
 
-// oversizedProperties finds the columns to leave out where proprietes would be larger than the service takes.
+// oversizedProperties finds the columns to leave out if proprietes would be larger than the service accepts.
 type oversizedProperties struct {
 	lines []int
 	count int
 	sizes map[string]int // of each property in rows over a limit, the largest
 }
 
-// check takes note of a site whose properties are too many or too large.
+// check records a site whose properties are too many or too large.
 func (l *oversizedProperties) check(line int, p *properties, text json.RawMessage) {
 	if len(p.keys) <= maxProperties && len(text) <= maxPropertiesSize {
 		return
@@ -60,7 +60,7 @@ func (l *oversizedProperties) addError(i *Import) {
 // minShifted is how many good rows before, and how many bad ones to the end, make a shift of columns.
 const minShifted = 10
 
-// shiftDetector finds the row from which on a column of postcodes holds something else to the end: a cell is missing or too many
+// shiftDetector finds the row from which a column of postcodes holds something else to the end: a cell is missing or too many
 // from there.
 type shiftDetector struct {
 	column    string
@@ -98,7 +98,7 @@ type raggedRows struct {
 	cells   int      // of the first of stubs
 }
 
-// lineList counts lines, and keeps the first few.
+// lineList counts lines and keeps the first few.
 type lineList struct {
 	lines []int
 	count int
@@ -137,7 +137,7 @@ func countSeparators(text string) int {
 	return n
 }
 
-// report says which rows are ragged, where nearly all rows are full: programs that leave out empty cells at the end do so in many.
+// report names the ragged rows if nearly all rows are full: programs that omit empty cells at the end do so in many rows.
 func (r *raggedRows) report(b *builder) {
 	if r.joined.count > 0 {
 		b.imported.addError("another separator there, or quotes around the whole row? correct the line", "%s: one cell instead of %d", &r.joined, r.columns)

@@ -17,7 +17,7 @@ type positionFault struct {
 }
 
 // fillPosition puts the first position that a record has into a content. A point of another column is preferred to a line or a
-// polygon, and to a cell that cannot be read. It returns false for a site that is left out: a line or a polygon, where the user asked
+// polygon, and to a cell that cannot be read. It returns false for a site that is left out: a line or a polygon, if the user asked
 // for that.
 func (b *builder) fillPosition(c *locations.Content) bool {
 	shape := -1 // the column of a line or a polygon
@@ -46,7 +46,7 @@ func (b *builder) fillPosition(c *locations.Content) bool {
 	return true
 }
 
-// reportPositionFaults records the cells that hold no position: a warning where another column has it, otherwise a fault. The text stays in
+// reportPositionFaults records the cells that hold no position: a warning if another column has it, otherwise an error. The text stays in
 // proprietes.
 func (b *builder) reportPositionFaults(hasPoint bool) {
 	for _, fault := range b.positionFaults {
@@ -63,13 +63,13 @@ func (b *builder) reportPositionFaults(hasPoint bool) {
 	}
 }
 
-// positionState is what became of a position.
+// positionState is the outcome of reading a position.
 type positionState int
 
 const (
-	noPoint positionState = iota // the record has none there, or none that can be read
+	noPoint positionState = iota // the record has none there, or an unreadable one
 	hasPoint
-	hasShape // a line or a polygon, of which the user did not ask for the middle
+	hasShape // a line or a polygon whose middle the user did not ask for
 )
 
 func (b *builder) parsePosition(p mapping.Position) (geo.Point, positionState) {
@@ -96,8 +96,8 @@ func stateOf(ok bool) positionState {
 	return noPoint
 }
 
-// decimals are the numbers of two columns. Both are empty where the record has no position; one alone, or a text that is not a number,
-// is a fault of the file.
+// decimals are the numbers of two columns. Both are empty if the record has no position; one alone, or a text that is not a number,
+// is an error of the file.
 func (b *builder) decimals(p mapping.Position, maxFirst, maxSecond float64) (first, second float64, ok bool) {
 	a, z := b.readNumber(p.Columns[0]), b.readNumber(p.Columns[1])
 	switch {
@@ -123,7 +123,7 @@ func (b *builder) decimals(p mapping.Position, maxFirst, maxSecond float64) (fir
 	return first, second, true
 }
 
-// readNumber is the text of a column of numbers, "" where it is empty or says so.
+// readNumber is the text of a column of numbers, "" if it is empty or a sign of emptiness.
 func (b *builder) readNumber(column int) string {
 	text := strings.TrimSpace(b.value(column).Text)
 	if text != "" && (clean.IsEmptySign(text) || strings.EqualFold(text, "nan")) {
@@ -133,7 +133,7 @@ func (b *builder) readNumber(column int) string {
 	return text
 }
 
-// addFault takes note of a value that keeps the file from being imported.
+// addFault records a value that keeps the file from being imported.
 func (b *builder) addFault(column int, kind, value string) *Issue {
 	return b.faults.add(kind, b.record.Line, b.mapping.Columns[column], value, "")
 }
@@ -163,7 +163,7 @@ func (b *builder) parsePair(p mapping.Position) (geo.Point, positionState) {
 	return p.Order.Point(first, second), hasPoint
 }
 
-// parseShape is the point of a geometry. A line or a polygon becomes the point in its middle where the user says so.
+// parseShape is the point of a geometry. A line or a polygon becomes the point in its middle if the user says so.
 func (b *builder) parseShape(p mapping.Position) (geo.Point, positionState) {
 	v := b.value(p.Columns[0])
 	text := v.Text
@@ -189,7 +189,7 @@ func (b *builder) parseShape(p mapping.Position) (geo.Point, positionState) {
 	return b.project(p, x, y)
 }
 
-// project makes degrees of a point in the reference system of a position: the one that the position names, otherwise the file.
+// project converts a point to degrees from the reference system that the position names, otherwise from that of the file.
 func (b *builder) project(p mapping.Position, x, y float64) (geo.Point, positionState) {
 	name := p.CRS
 	if name == "" {

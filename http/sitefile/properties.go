@@ -18,7 +18,7 @@ type properties struct {
 	values map[string]json.RawMessage
 }
 
-// set adds a value, under the key or, where another has it, the key with a number.
+// set adds a value under the key or, if another value has it, under the key with a number.
 func (p *properties) set(key string, value any) {
 	text, err := kit.MarshalJSON(value)
 	if err == nil { // texts and lists of texts always encode
@@ -43,7 +43,7 @@ func (p *properties) setRaw(key string, value json.RawMessage) {
 	p.keys, p.values[key] = append(p.keys, key), value
 }
 
-// merge adds the members of an object, the proprietes of an exported site. Anything else is the member proprietes.
+// merge adds the members of an object, the proprietes of an exported site. Any other value becomes the member proprietes.
 func (p *properties) merge(v record.Value) {
 	text := []byte(v.JSON)
 	if v.JSON == nil {
@@ -66,7 +66,7 @@ func (p *properties) merge(v record.Value) {
 	}
 }
 
-// marshal is the object; nil where it is empty.
+// marshal encodes the object; nil if it is empty.
 func (p *properties) marshal() json.RawMessage {
 	if len(p.keys) == 0 {
 		return nil
@@ -92,7 +92,7 @@ func (b *builder) filledTargets() []mapping.Target {
 	return b.mapping.Targets[:min(len(b.mapping.Targets), len(b.record.Values))]
 }
 
-// keepProperties stores the columns without a field. JSON that is not a text stays as it is.
+// keepProperties stores the columns without a field. JSON that is not a text is kept unchanged.
 func (b *builder) keepProperties() {
 	for column, t := range b.filledTargets() {
 		switch v := b.value(column); {
@@ -110,7 +110,7 @@ func (b *builder) keepProperties() {
 // htmlWithAttributes is HTML that holds more than its text: where a link goes, what a frame shows.
 var htmlWithAttributes = regexp.MustCompile(`<\w+\s[^<>]*=`)
 
-// keepText stores the fixed text of a column. HTML that holds more than its text stays as it is.
+// keepText stores the fixed text of a column. HTML that holds more than its text is kept unchanged.
 func (b *builder) keepText(key string, column int) {
 	raw := strings.TrimSpace(b.value(column).Text)
 	if raw == "" {

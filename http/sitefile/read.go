@@ -1,17 +1,17 @@
-// Package sitefile reads files of places as sites, and writes sites as files. Its constraint: no fact of a file is lost without a
-// word, and a file which is written here and read again gives every site as it was. Files that people made by other means are read as
-// they are, whatever their format, the names of their columns and the form of their values.
+// Package sitefile reads files of sites and writes sites as files. No fact of a file is lost silently, and a file that is written
+// here and read again gives every site unchanged. Files from other sources are read whatever their format, the names of their
+// columns and the form of their values.
 //
 // Read passes twice over a file. The first pass finds out what its columns hold, the second makes the sites:
 //
 //	file ──record.Open──► record.Record ──mapping.Profile.Observe, mapping.Guess──► mapping.Mapping
 //	                      record.Record ──builder: buildAddress, fillPosition, clean.*──► Site ──identifier──► Import.Sites
 //
-// What happens to a value is recorded in the Report. A fix is a change of its form. A warning is a value that looks wrong and is stored
-// all the same, in its field or in proprietes. A fault keeps the file from being imported. Each kind of them is one Issue, however
-// many rows it concerns; faults become Errors, with what can be done.
+// The Report records what happens to values. A fix changes the form of a value. A warning is a value that looks wrong and is stored
+// anyway, in its field or in proprietes. A fault keeps the file from being imported. Each kind of these is one Issue, however
+// many rows it concerns; faults become Errors, with advice.
 //
-// A file that lieudit exported is read exactly, but for what a spreadsheet is known to do to codes. It is compared with the sites that
+// A file that lieudit exported is read exactly, except for what a spreadsheet is known to do to codes. It is compared with the sites that
 // the referential has (FindLosses), and positions that were found by the address are found again in another referential (PlaceAgain).
 //
 // The export goes through locations.Site ──► Format.NewWriter ──► Writer.WriteRow, Finish. The API exports files; the import is a
@@ -32,34 +32,34 @@ import (
 	"lieudit/schemas/locations"
 )
 
-// Options is what the user of a file says about it. The zero value leaves all to be found out.
+// Options is what the user says about a file. With the zero value everything is detected.
 type Options struct {
 	Record  record.Options
 	Columns mapping.Given
 	Shapes  Shapes
 }
 
-// Shapes says what becomes of a site whose geometry is a line or a polygon.
+// Shapes selects the treatment of sites whose geometry is a line or a polygon.
 type Shapes string
 
-// The ways. The zero value makes such geometries an error.
+// The zero value makes such geometries an error.
 const (
 	CenterShapes Shapes = "center" // the site stands in the middle
 	SkipShapes   Shapes = "skip"   // the site is left out
 )
 
-// Import is what a file holds: its sites, and all that its user should know before they are stored.
+// Import is the content of a file: its sites, and what its user should know before they are stored.
 type Import struct {
 	Info    record.Info
 	Mapping mapping.Mapping
-	Rows    int    // records of the file; Sites are fewer where rows repeat each other or are left out
+	Rows    int    // records of the file; Sites are fewer if rows repeat each other or are left out
 	Sites   []Site // in the order of the file
 	Report
 
 	examples []string     // one value of each column
-	totals   record.Count // rows of totals, which are not places
+	totals   record.Count // rows of totals, which are not sites
 
-	// ProposedID is an --id that gives every site an id of its own, where the file has no column of ids; otherwise "".
+	// ProposedID is an --id that gives every site an id of its own, if the file has no column of ids; otherwise "".
 	ProposedID string
 }
 
@@ -70,18 +70,18 @@ type Site struct {
 	Content    locations.Content
 	IsGeocoded bool // the file was exported, and the position was found by the address
 
-	unknown []int // columns of formulas without a value: what they would say is not known
+	unknown []int // columns of formulas without a value, whose results are unknown
 }
 
-// MaxSites is how many sites a sync takes.
+// MaxSites is the most sites that a sync accepts.
 const MaxSites = 20_000
 
 // ErrEmpty: the file has no rows.
 var ErrEmpty = errors.New("the file holds no places: it has names of columns, and nothing below them")
 
-// Read reads the sites of a file, in two passes: the first finds out what its columns hold, the second makes the sites. What keeps
-// the file from being imported is in Import.Errors, all of it at once; then the sites may be incomplete. An error is a file that
-// cannot be read at all: those of record.Open, *record.LineError and ErrEmpty.
+// Read reads the sites of a file, in two passes: the first finds out what its columns hold, the second builds the sites. All that keeps
+// the file from being imported is in Import.Errors, and then the sites may be incomplete. Read fails if the file
+// cannot be read at all, with an error of record.Open, a *record.LineError or ErrEmpty.
 func Read(file io.ReaderAt, size int64, name string, o Options) (*Import, error) {
 	f, err := record.Open(file, size, name, o.Record)
 	if err != nil {
@@ -110,7 +110,7 @@ func Read(file io.ReaderAt, size int64, name string, o Options) (*Import, error)
 	return i, nil
 }
 
-// profileFile runs through the records once. It stops behind the last row that a sync could take.
+// profileFile runs through the records once. It stops after the last row that a sync could accept.
 func (i *Import) profileFile(f *record.File, ragged *raggedRows) (*mapping.Profile, error) {
 	p, isCSV := &mapping.Profile{}, f.Info().Format == record.CSV
 	columns := f.Columns()
@@ -138,7 +138,7 @@ func (i *Import) profileFile(f *record.File, ragged *raggedRows) (*mapping.Profi
 	return p, nil
 }
 
-// makeSites runs through the records again and makes a site of each.
+// makeSites runs through the records again and builds a site from each.
 func (i *Import) makeSites(f *record.File, o Options, ragged *raggedRows) error {
 	b := newBuilder(i, f.Info(), o)
 	ragged.report(b)
@@ -157,7 +157,7 @@ func (i *Import) makeSites(f *record.File, o Options, ragged *raggedRows) error 
 	return nil
 }
 
-// describeLines is some lines for a message: "line 4", "lines 4, 9, 12 and 250 others". A file of one line has many places on it:
+// describeLines names lines in a message: "line 4", "lines 4, 9, 12 and 250 others". A file of one line has many sites on it:
 // "line 1, 155 times".
 func describeLines(lines []int, total int) string {
 	const shown = 3
@@ -185,10 +185,10 @@ func describeLines(lines []int, total int) string {
 	return text
 }
 
-// totalsWord is what the first cell of a row of totals says.
+// totalsWord matches the first cell of a row of totals.
 var totalsWord = regexp.MustCompile(`(?i)^(sous[- ]?)?(total|totaux|somme|moyenne|grand total)( g[ée]n[ée]ral)?\s*[:=]?$`)
 
-// isTotals reports whether a row of a table sums up the others: its first cell says so, the others that are filled are numbers, and about
+// isTotals reports whether a row of a table sums up the others: its first cell says so, its other filled cells are numbers, and about
 // half are empty. A filling station called Total has an address.
 func isTotals(r record.Record, columns int) bool {
 	filled := 0

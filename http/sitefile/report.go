@@ -12,12 +12,12 @@ import (
 	"lieudit/http/sitefile/record"
 )
 
-// Report is what happened to the values of a file. Every kind is counted, with examples, so that a fault of ten thousand rows is
+// Report is what happened to the values of a file. Every kind is counted, with examples, so an error in ten thousand rows is
 // one line.
 type Report struct {
 	Fixed    []Issue         // what was changed, and how
-	Warnings []Issue         // what was stored as it stood, or put into proprietes, though it looks wrong
-	Errors   []mapping.Error // why the file cannot be imported as it is
+	Warnings []Issue         // what was stored unchanged, or put into proprietes, though it looks wrong
+	Errors   []mapping.Error // why the file cannot be imported
 }
 
 // Issue is one kind of fix or warning.
@@ -27,12 +27,12 @@ type Issue struct {
 	Lines       []int // the first few
 	Column      string
 	Before      string // of the first
-	After       string // of the first, where something was changed
+	After       string // of the first, if something was changed
 	advice      string // of an issue that is an error
-	isTolerable bool   // a fault that is a warning where few rows have it
+	isTolerable bool   // an error that is only a warning if few rows have it
 }
 
-// maxLines is how many lines an issue keeps.
+// maxLines is the most lines that an issue keeps.
 const maxLines = 5
 
 // DescribeLines names the lines of an issue.
@@ -103,7 +103,7 @@ const (
 	warningTagsTooLong  = "a tag of more than 64 characters, kept in proprietes"
 )
 
-// The kinds of fix that are of whole sites; those of values are clean.Fix.
+// The kinds of fix to whole sites; those to values are clean.Fix.
 const (
 	fixID              = clean.Fix("ids: other characters than A-Z a-z 0-9 . _ ~ : * @ + - became -")
 	fixNumericID       = clean.Fix("ids: .0 taken off")
@@ -115,7 +115,7 @@ const (
 	fixFirstOfSeveral  = clean.Fix("the first of several, the whole in proprietes")
 )
 
-// Describe says in one line what the file is.
+// Describe describes the file in one line.
 func (i *Import) Describe() string {
 	text := fmt.Sprintf("%d rows of %s", i.Rows, i.Info.Format)
 	switch {
@@ -132,10 +132,10 @@ func (i *Import) Describe() string {
 	return text
 }
 
-// ColumnUse is a column of the file, what it becomes, and a value of it.
+// ColumnUse is a column of the file, its target, and one of its values.
 type ColumnUse struct{ Name, Becomes, Example string }
 
-// DescribeColumns says what becomes of the columns that hold a field, of those that are left out, and names those that are only kept
+// DescribeColumns describes the columns that hold a field and those that are left out, and names those that are only kept
 // in proprietes.
 func (i *Import) DescribeColumns() (uses []ColumnUse, properties []string) {
 	var leftOut []ColumnUse
@@ -161,7 +161,7 @@ func (i *Import) DescribeColumns() (uses []ColumnUse, properties []string) {
 	return append(uses, leftOut...), properties
 }
 
-// fieldPhrases are fields that are only a part of one of a site.
+// fieldPhrases are fields that are only a part of a site's field.
 var fieldPhrases = map[mapping.Field]string{
 	mapping.HouseNumber: "ligne_1 (number)", mapping.Suffix: "ligne_1 (suffix)", mapping.StreetType: "ligne_1 (type of street)",
 	mapping.StreetName: "ligne_1 (street)", mapping.Pair: "lat, lon", mapping.Shape: "lat, lon", mapping.X: "lon (x)", mapping.Y: "lat (y)",
@@ -192,7 +192,7 @@ func (i *Import) example(column int) string {
 	return text
 }
 
-// Notes says what was found in the file, and is not of single values: what was passed over, and what was read in an unusual way.
+// Notes describes findings about the whole file: what was skipped, and what was read in an unusual way.
 func (i *Import) Notes() []string {
 	var notes []string
 	add := func(isSo bool, format string, args ...any) {

@@ -8,8 +8,8 @@ import (
 	"lieudit/schemas/locations"
 )
 
-// KeepUncomputed gives the sites of a spreadsheet what the referential has for them in the columns of formulas without a value. Programs
-// write such formulas and leave it to a spreadsheet program to compute them: their cells look empty, and a sync would clear the fields.
+// KeepUncomputed fills the columns of a spreadsheet whose formulas have no value with the referential's values for each site. Programs
+// write such formulas and leave computing them to a spreadsheet program: the cells look empty, and a sync would clear the fields.
 func (i *Import) KeepUncomputed(known map[string]Site) {
 	for n := range i.Sites {
 		s := &i.Sites[n]
@@ -25,7 +25,7 @@ func (i *Import) KeepUncomputed(known map[string]Site) {
 	}
 }
 
-// keep copies what a site has for a column.
+// keep copies the stored value of a column.
 func (s *Site) keep(stored *Site, t mapping.Target) {
 	from, to := &stored.Content, &s.Content
 	switch t.Field {
@@ -89,7 +89,7 @@ func (s *Site) keepAddressPart(stored *Site, f mapping.Field) {
 	}
 }
 
-// keepMember adds a member of one object to another that lacks it, in the order of the first: the same members stay the same content.
+// keepMember adds a member of one object to another that lacks it, in the order of the first, so that equal objects stay equal content.
 func keepMember(from, to json.RawMessage, key string) json.RawMessage {
 	var old, have, kept properties
 	old.merge(record.Value{JSON: from})

@@ -2,7 +2,7 @@ package clean
 
 import "strings"
 
-// openWords and closedWords are ways to say that a place is in business or not, without accents. What says that it is closed for a while is
+// openWords and closedWords are ways to say that a site is in business or not, without accents. Words for a temporary closure are in
 // neither.
 var (
 	openWords   = phraseSet("ouvert, ouverte, actif, active, activite, en activite, en service, en exploitation, open, operational, operationnel, operationnelle, opened, enabled")
@@ -19,18 +19,18 @@ func phraseSet(list string) map[string]bool {
 	return set
 }
 
-// Flag says what a mere yes means in a column.
+// Flag is the meaning of a mere yes in a column.
 type Flag int
 
-// The meanings of yes. A column called ouvert may be about the public, so its yes and no mean nothing here.
+// The meanings of yes. A column called ouvert may be about access for the public, so its yes and no mean nothing here.
 const (
-	NoFlag       Flag = iota // yes and no say nothing
+	NoFlag       Flag = iota // yes and no mean nothing
 	YesIsOpen                // actif: oui
 	YesIsShut                // fermé: oui
 	StateOfINSEE             // A (active) and F or C (fermé, cessé), as in Sirene
 )
 
-// IsOpen reads whether a place is in business; known is false for a text that does not say it.
+// IsOpen reads whether a site is in business; known is false for a text that does not say.
 func IsOpen(text string, flag Flag) (isOpen, known bool) {
 	word := strings.Join(strings.FieldsFunc(foldAccents(text), func(r rune) bool { return strings.ContainsRune(" _-.\t\u00a0", r) }), " ")
 	switch {

@@ -1,14 +1,14 @@
-// Package clean fixes single values as people and programs have them in files of places: texts, telephone numbers, postcodes, web
-// sites, opening hours. It knows neither files nor columns. It never guesses: a value that is understood in part only stays
-// whole, and the function says that it is not ok.
+// Package clean fixes single values as people and programs write them in files of sites: texts, telephone numbers, postcodes, web
+// sites, opening hours. It knows neither files nor columns. It never guesses: a value that it understands only in part stays
+// whole, and the function returns not ok.
 //
 //	cell ──Text──► text without stray signs, and the kinds of fix
 //	text ──Phones, Postcode, Siret, Decimal …──► value of the API
 //	text ──splitHours──► []token ──hoursParser──► []hoursRule ──► week ──encodeHours──► member horaires
 //	JSON ──readHoursJSON──► week
 //
-// Every function gives its own result back unchanged when it is called with it. Website and Email read the links of HTML, which
-// Text takes out; so call them with the cell itself.
+// Every function returns its own result unchanged when called with it. Website and Email read the links of HTML, which
+// Text removes, so call them with the cell itself.
 //
 // Telephone numbers are read by a table of the French plan and of the countries' codes (phone.go). nyaruka/phonenumbers knows the
 // plans of all countries, but adds 5 MB to the program and 3 MB to its memory before main begins, and reads neither lists of
@@ -38,15 +38,15 @@ const (
 	OpeningHours  Fix = "opening hours"
 )
 
-// Text fixes what every text gets: letters of a wrong decoding, HTML, control signs and spaces. Without keepLines a line end becomes
-// a space; with it lines stay, one empty line at most between two. The kinds of fix come each once, in no order that matters.
-// A text that is nothing but a sign of emptiness stays: IsEmptySign tells.
+// Text applies the fixes for every text: a wrong decoding, HTML, control characters and spaces. Without keepLines a line end becomes
+// a space; with it lines stay, with at most one empty line between two. Each kind of fix is returned once, in any order.
+// A text that is only a sign of emptiness stays; see IsEmptySign.
 func Text(s string, keepLines bool) (string, []Fix) {
 	if isClean(s) {
 		return s, nil
 	}
 	var done []Fix
-	for range maxRounds { // what one step leaves may be another's: entities stand for tags, and for spaces
+	for range maxRounds { // one step may leave work for another: entities stand for tags, and for spaces
 		before := s
 		s, done = fixOnce(s, keepLines, done)
 		if s == before {
@@ -76,10 +76,10 @@ func fixOnce(s string, keepLines bool, done []Fix) (string, []Fix) {
 	return s, done
 }
 
-// maxRounds is how often the steps of Text are done at most. Texts of people need two.
+// maxRounds bounds how often Text repeats its steps. Texts of people need two rounds.
 const maxRounds = 6
 
-// isClean reports whether nothing in a text can need fix. It is the fast path of nearly every cell.
+// isClean reports whether a text cannot need a fix. It is the fast path of nearly every cell.
 func isClean(s string) bool {
 	before := byte(' ')
 	for i := range len(s) {
@@ -92,7 +92,7 @@ func isClean(s string) bool {
 	return s == "" || before != ' '
 }
 
-// dropControlSigns drops signs that have no form: control signs, spaces of no width, marks of the direction of writing. Line ends
+// dropControlSigns drops invisible characters: control characters, spaces of no width, marks of the direction of writing. Line ends
 // and tabs stay, and so does what joins emoji. Excel writes a line end in some files as _x000D_.
 func dropControlSigns(s string) string {
 	s = strings.ReplaceAll(s, "_x000D_", "\r")
@@ -130,11 +130,11 @@ func fixSpaces(s string, keepLines bool) string {
 	return strings.TrimRight(strings.Join(kept, "\n"), "\n")
 }
 
-// lineEnds replaces all that ends a line by \n.
+// lineEnds replaces every kind of line end by \n.
 var lineEnds = strings.NewReplacer("\r\n", "\n", "\r", "\n", "\v", "\n", "\f", "\n", "\u2028", "\n", "\u2029", "\n")
 
 // emptySigns are texts that mean nothing in any field but a country, where NC is a code. NA and ND are not among them: they may be
-// names. 0 is not: it is a number.
+// names. Neither is 0, a number.
 var emptySigns = wordSet(`null nil none nan undefined (null) <null> [null] (vide) \n
 	n/a n.a. n.a #n/a #n/d n/c n.c. n.c nc n/d n.d. n/r #null! #nul! #ref! #value! #valeur! #name? #nom? #div/0! #num! #nombre!
 	néant inconnu inconnue`)
@@ -150,8 +150,8 @@ var emptyPhrases = map[string]bool{
 // emptyWords are texts that mean nothing in a field that is not a name.
 var emptyWords = wordSet("na nd nr so x xx xxx aucun aucune sans vide non no false faux 0")
 
-// IsEmptySign reports whether a text is a sign of emptiness in every field: strokes and points alone, NC, null, #N/A, non renseigné. It
-// is not to be asked about a country, where NC is a code.
+// IsEmptySign reports whether a text is a sign of emptiness in every field: only strokes and points, NC, null, #N/A, non renseigné. It
+// must not be used for a country, since NC is a code.
 func IsEmptySign(s string) bool {
 	s = strings.ToLower(strings.TrimSpace(s))
 	return emptySigns[s] || emptyPhrases[s] || s != "" && strings.Trim(s, "-–—_./?*#…~,;: ") == ""

@@ -26,7 +26,7 @@ var (
 )
 
 // Postcode reads a French postcode: 75001, 75 001, F-75001, 75001.0, 75001 CEDEX 08, and 1000 for 01000. Codes that belong to no
-// department or territory are not ok, and neither is a text with anything else in it.
+// department or territory are not ok, nor is a text with anything else in it.
 func Postcode(s string) (code string, ok bool) {
 	m := postcodePattern.FindStringSubmatch(strings.ToUpper(dropSpaces(s)))
 	if m == nil {
@@ -57,7 +57,7 @@ func PostalTown(s string) (code, town string, ok bool) {
 	return code, strings.TrimSpace(town), true
 }
 
-// townNumber is what may be a number behind a town: an arrondissement, or that of a CEDEX.
+// townNumber matches a number after a town: that of an arrondissement or of a CEDEX.
 var townNumber = regexp.MustCompile(`(?i)^\PN+\s(cedex\s\d{1,2}|\d{1,2}(e|er|ème|eme)?)( arrondissement)?$`)
 
 // InseeCode reads the INSEE code of a commune: 48095, 1004 for 01004, 2a004 for 2A004.
@@ -71,7 +71,7 @@ func InseeCode(s string) (string, bool) {
 	return code, "01" <= department && department <= "98" && department != "20" && department != "96"
 }
 
-// padLeft puts zeros before digits until there are n. A spreadsheet takes them for numbers and drops their zeros.
+// padLeft left-pads digits with zeros to n digits. A spreadsheet reads codes as numbers and drops their zeros.
 func padLeft(digits string, n int) string { return strings.Repeat("0", max(0, n-len(digits))) + digits }
 
 var siretPattern = regexp.MustCompile(`^(\d{13,14})(?:[.,]0+)?$`)
@@ -79,7 +79,7 @@ var siretPattern = regexp.MustCompile(`^(\d{13,14})(?:[.,]0+)?$`)
 // laPoste is the SIREN of La Poste. The SIRETs of its post offices have a check of their own: the sum of the digits is a multiple of 5.
 const laPoste = "356000000"
 
-// Siret reads a SIRET, the number of an establishment: 14 digits whose check digit is right. Spaces and points are taken out, and a
+// Siret reads a SIRET, the number of an establishment: 14 digits whose check digit is right. Spaces and points are removed, and a
 // zero that a spreadsheet dropped is put back.
 func Siret(s string) (string, bool) {
 	m := siretPattern.FindStringSubmatch(dropSpaces(s))
@@ -105,8 +105,8 @@ var (
 	thousandsInComma = regexp.MustCompile(`^[+-]?\d{1,3}(?:,\d{3})+\.\d+$`) // 1,234.5
 )
 
-// Decimal reads a finite number with a decimal point or comma: 44,518 and 1 234,5 and −3.5. A text with two signs that both may be
-// decimal is not ok, unless one parts thousands and the other comes last.
+// Decimal reads a finite number with a decimal point or comma: 44,518 and 1 234,5 and −3.5. A text with two signs that may both be
+// decimal is not ok, unless one separates thousands and the other comes last.
 func Decimal(s string) (float64, bool) {
 	s = strings.NewReplacer("−", "-", "–", "-", "'", "", "’", "").Replace(dropSpaces(s))
 	switch {
@@ -123,8 +123,8 @@ func Decimal(s string) (float64, bool) {
 
 var wholeNumber = regexp.MustCompile(`^(-?\d+)[.,]0+$`)
 
-// Number takes the .0 off a whole number, which programs add to columns with empty cells: 105.0 is 105. changed reports whether there was
-// one. All digits stay as they are, leading zeros too.
+// Number removes the .0 that programs add to whole numbers in columns with empty cells: 105.0 is 105. changed reports whether there was
+// one. All other digits stay, leading zeros too.
 func Number(s string) (text string, changed bool) {
 	if m := wholeNumber.FindStringSubmatch(strings.TrimSpace(s)); m != nil {
 		return m[1], true

@@ -10,7 +10,7 @@ import (
 	"golang.org/x/text/encoding/charmap"
 )
 
-// decodeAgain puts right what was decoded by a wrong encoding: bytes that are no UTF-8 and C1 signs are Windows-1252, and signs
+// decodeAgain undoes a wrong decoding: bytes that are not UTF-8 and C1 characters are Windows-1252, and characters
 // such as Ã© or â€™ are UTF-8 that was read as Windows-1252, perhaps twice.
 func decodeAgain(s string) string {
 	if isASCII(s) {
@@ -59,8 +59,8 @@ func decodeInvalid(s string) string {
 	return out.String()
 }
 
-// decodeMojibake decodes the groups of signs that are UTF-8 read as Windows-1252. The decoded text shows an à as Ã and a space that
-// does not break, which other programs made a plain one; that is read so where other groups show that the text was wrong.
+// decodeMojibake decodes the groups of characters that are UTF-8 read as Windows-1252. Such text shows an à as Ã and a space that
+// does not break, which other programs turned into a plain one. It is read so if other groups show that the text was decoded wrongly.
 func decodeMojibake(s string) string {
 	var out strings.Builder
 	runes, found := []rune(s), false
@@ -80,8 +80,9 @@ func decodeMojibake(s string) string {
 	return decoded
 }
 
-// decodeGroup decodes the signs at the beginning of a text: the letter that they stand for and their number, or the first sign and 1.
-// Only groups that stand for Latin letters, marks of punctuation and emoji are decoded: É» in «CAFÉ» is no group.
+// decodeGroup decodes the characters at the beginning of a text: it returns the letter that they stand for and their number, or the
+// first one and 1.
+// Only groups that stand for Latin letters, punctuation and emoji are decoded: É» in «CAFÉ» is not a group.
 func decodeGroup(runes []rune) (r rune, n int) {
 	switch first := runes[0]; first {
 	case 'Â', 'Ã', 'Å':
@@ -108,13 +109,13 @@ func decodeGroup(runes []rune) (r rune, n int) {
 	return r, n
 }
 
-// isPunctuation reports whether a letter of three bytes is one of those that texts have: marks, signs, the byte order mark, and the
-// sign in place of a letter that was lost.
+// isPunctuation reports whether a character of three bytes is usual in texts: marks, signs, the byte order mark, and the
+// replacement character.
 func isPunctuation(r rune) bool {
 	return 0x2000 <= r && r <= 0x2bff || r == 0xfeff || r == 0xfffd || 0xfb00 <= r && r <= 0xfb06
 }
 
-// encodeWindows1252 is the byte of a sign in Windows-1252. A C1 sign is the byte that it was decoded from.
+// encodeWindows1252 is the byte of a character in Windows-1252. A C1 character is the byte from which it was decoded.
 func encodeWindows1252(r rune) (byte, bool) {
 	if 0x80 <= r && r <= 0x9f {
 		return byte(r), true
@@ -122,8 +123,8 @@ func encodeWindows1252(r rune) (byte, bool) {
 	return charmap.Windows1252.EncodeRune(r)
 }
 
-// stripHTML takes the tags of HTML out and puts letters for entities. Line breaks, paragraphs and items of lists end a line. Only
-// real tags count: a < b stays as it is.
+// stripHTML removes the tags of HTML and decodes entities. Line breaks, paragraphs and items of lists end a line. Only
+// real tags count: a < b stays.
 func stripHTML(s string, keepLines bool) string {
 	if !strings.ContainsAny(s, "<&") {
 		return s
@@ -131,7 +132,7 @@ func stripHTML(s string, keepLines bool) string {
 	return decodeEntities(stripTags(s, keepLines))
 }
 
-// stripTags takes tags, comments, styles and scripts out of a text.
+// stripTags removes tags, comments, styles and scripts from a text.
 func stripTags(s string, keepLines bool) string {
 	if !strings.Contains(s, "<") {
 		return s
@@ -154,7 +155,7 @@ func stripTags(s string, keepLines bool) string {
 	}
 }
 
-// replaceToken is the text that stands for a token of HTML, and whether it hides the text behind it.
+// replaceToken is the text that replaces a token of HTML, and whether the token hides the text after it.
 func replaceToken(kind html.TokenType, raw string, tokens *html.Tokenizer, keepLines bool) (text string, hides bool) {
 	switch kind {
 	case html.CommentToken:
@@ -173,14 +174,14 @@ func replaceToken(kind html.TokenType, raw string, tokens *html.Tokenizer, keepL
 	return raw, false
 }
 
-// isRealTag reports whether what stands between < and > is a tag and no part of a sentence: whatever stands behind its name sets a
+// isRealTag reports whether the text between < and > is a tag and not part of a sentence: whatever follows its name sets a
 // value.
 func isRealTag(raw string) bool {
 	_, attributes, hasAttributes := strings.Cut(strings.TrimRight(raw, "/> \t\r\n"), " ")
 	return !hasAttributes || strings.TrimSpace(attributes) == "" || strings.Contains(attributes, "=")
 }
 
-// separatorOf is what parts the texts before and behind a tag: nothing for tags that only change letters.
+// separatorOf separates the texts before and after a tag. It is empty for tags that only change letters.
 func separatorOf(tag atom.Atom, keepLines bool) string {
 	switch tag {
 	case atom.B, atom.I, atom.U, atom.S, atom.Em, atom.Strong, atom.Span, atom.A, atom.Font, atom.Sup, atom.Sub, atom.Small, atom.Big,
@@ -195,11 +196,11 @@ func separatorOf(tag atom.Atom, keepLines bool) string {
 	return " "
 }
 
-// longestEntity is how many bytes an entity has at most between & and ;.
+// longestEntity is the most bytes of an entity between & and ;.
 const longestEntity = 32
 
-// decodeEntities puts letters for entities that end in a semicolon: &eacute; and &#233; and &amp;. Without one they stay: &copy=2 in
-// the address of a page is no ©. An & that results may begin an entity too, as in &amp;eacute;.
+// decodeEntities decodes entities that end in a semicolon: &eacute; and &#233; and &amp;. Without one they stay: &copy=2 in
+// a URL is not ©. A resulting & may begin an entity too, as in &amp;eacute;.
 func decodeEntities(s string) string {
 	if !strings.Contains(s, "&") {
 		return s
@@ -209,7 +210,7 @@ func decodeEntities(s string) string {
 		letter, length := decodeEntity(text[i:])
 		if length > 1 && letter == "&" {
 			i += length - 1
-			text[i] = '&' // in place of the semicolon
+			text[i] = '&' // over the semicolon
 			continue
 		}
 		out = append(out, letter...)
@@ -218,7 +219,7 @@ func decodeEntities(s string) string {
 	return string(out)
 }
 
-// decodeEntity is the letter that a text begins with and how many bytes stand for it.
+// decodeEntity decodes the entity at the beginning of a text, and returns how many bytes it takes.
 func decodeEntity(text []byte) (letter string, length int) {
 	end := -1
 	if text[0] == '&' {

@@ -11,18 +11,18 @@ import (
 	"lieudit/schemas/locations"
 )
 
-// maxHours is how many bytes horaires has at most in the API, by the tag of locations.Content.
+// maxHours is the most bytes of horaires in the API, by the tag of locations.Content.
 const maxHours = 16 << 10
 
-// Hours reads opening hours and returns the member horaires of a site. A text is read where all of it is hours by weekday: the form of
+// Hours reads opening hours and returns the member horaires of a site. A text is read if all of it is hours by weekday: the form of
 // OSM and schema.org (Mo-Fr 09:00-12:30,14:00-19:00; Sa 09:00-12:00), French and English sentences and lists (Du lundi au vendredi
-// de 9h à 12h30 et de 14h à 19h, samedi 9h-12h), 24h/24. asJSON is the value where it is JSON, otherwise nil: hours by the name of a day,
+// de 9h à 12h30 et de 14h à 19h, samedi 9h-12h), 24h/24. asJSON is the value if it is JSON, otherwise nil: hours by the name of a day,
 // openingHoursSpecification, a list of texts, or horaires itself; a text may hold such JSON too.
 //
-// ok says that the hours were read. Otherwise the result has only the member texte, the whole text as it was: months, seasons, "by
-// appointment", a day without hours. Hours of public holidays have no place in a week, so a text that tells them is kept as texte
-// next to the hours of the week. Times without days, 10:00-20:00, stay a text too: OSM means every day by them, people often do not.
-// Nothing, a mere yes or no, or a text longer than horaires can hold, is nil.
+// ok reports whether the hours were read. If not, the result has only the member texte with the whole text: months, seasons, "by
+// appointment", a day without hours. A week cannot hold the hours of public holidays, so a text with them is kept as texte
+// along with the hours of the week. Times without days, 10:00-20:00, stay a text too: OSM means every day by them, people often do not.
+// The result is nil for an empty text, a mere yes or no, or a text longer than horaires can hold.
 func Hours(s string, asJSON json.RawMessage) (hours json.RawMessage, ok bool) {
 	s = strings.TrimSpace(s)
 	if asJSON == nil && looksJSON(s) {
@@ -49,7 +49,7 @@ func saysNothing(text string) bool {
 	return text == "" || text == "{}" || text == "[]" || IsEmptySign(text) || emptyWords[text] || flagWords[text]
 }
 
-// hoursText is the text of hours for people: the cell, or where there is none the JSON, as it stands.
+// hoursText is the text of hours for people: the cell or, without one, the JSON, unchanged.
 func hoursText(s string, asJSON json.RawMessage) string {
 	var text string
 	switch {
@@ -62,8 +62,8 @@ func hoursText(s string, asJSON json.RawMessage) string {
 }
 
 // WeekdayHours reads the hours of seven days, Monday first, each from a column of its own: 09:00-12:00 / 14:00-18:00, or fermé. A day
-// without a text is closed. Where a day cannot be read, or only reports whether the place is open (1, oui), ok is false and the result
-// has the days as texte; where no day says more than that, it is nil.
+// without a text is closed. If a day cannot be read, or only says whether the site is open (1, oui), ok is false and the result
+// has the days as texte; if no day says more than that, it is nil.
 func WeekdayHours(days [7]string) (hours json.RawMessage, ok bool) {
 	var w week
 	var lines []string
@@ -90,10 +90,10 @@ func WeekdayHours(days [7]string) (hours json.RawMessage, ok bool) {
 // frenchDays are the days in texts for people, Monday first.
 var frenchDays = [7]string{"lundi", "mardi", "mercredi", "jeudi", "vendredi", "samedi", "dimanche"}
 
-// flagWords are ways to say that a place is open, without hours. emptyWords has the ways to say that it is not.
+// flagWords are ways to say that a site is open, without hours. emptyWords has the ways to say that it is not.
 var flagWords = wordSet("1 1.0 0.0 oui o true vrai yes y ouvert")
 
-// span is a time of a day in minutes from midnight. to is over 24 hours where the span ends on the day after.
+// span is a time of a day in minutes from midnight. to is over 24 hours if the span ends on the next day.
 type span struct{ from, to int }
 
 const wholeDay = 24 * 60
@@ -101,7 +101,7 @@ const wholeDay = 24 * 60
 // week is the hours of the days, Monday first.
 type week struct {
 	spans       [7][]span
-	hasHolidays bool // the text tells hours of public holidays as well
+	hasHolidays bool // the text has hours of public holidays as well
 }
 
 // isValid reports whether some day is open, and no two spans of a day overlap. The spans of each day are sorted before.
@@ -139,7 +139,7 @@ func (w *week) weekly() (list []locations.WeeklyHours) {
 	return list
 }
 
-// formatMinutes is a time as 09:30. Behind midnight it is a time of the day after.
+// formatMinutes writes a time as 09:30. After midnight it is a time of the next day.
 func formatMinutes(m int) string {
 	if m > wholeDay {
 		m -= wholeDay
@@ -157,7 +157,7 @@ func encodeHours(w week, text string) (json.RawMessage, bool) {
 	return encoded, encoded != nil
 }
 
-// encodeText is horaires of a text that was not read. It is nil where the text says nothing.
+// encodeText is horaires of a text that was not read. It is nil if the text says nothing.
 func encodeText(text string) (json.RawMessage, bool) {
 	if saysNothing(text) {
 		return nil, false
@@ -165,8 +165,8 @@ func encodeText(text string) (json.RawMessage, bool) {
 	return encodeJSON(locations.Hours{Text: text}), false
 }
 
-// encodeJSON is hours as JSON, or nil where the API does not take them, because the text is too long for it. Signs of HTML stay as they
-// are.
+// encodeJSON encodes hours as JSON, or returns nil if the text is too long for the API. Characters of HTML are not
+// escaped.
 func encodeJSON(h locations.Hours) json.RawMessage {
 	var out bytes.Buffer
 	encoder := json.NewEncoder(&out)

@@ -15,10 +15,10 @@ func looksJSON(s string) bool {
 	return len(s) > 2 && (s[0] == '{' && s[len(s)-1] == '}' || s[0] == '[' && s[len(s)-1] == ']')
 }
 
-// pythonWords are the values that Python prints otherwise than JSON has them.
+// pythonWords are the values that are spelled differently in Python.
 var pythonWords = strings.NewReplacer("'", `"`, "None", "null", "True", "true", "False", "false")
 
-// parsePython is a text as JSON, if it is that, or an object that Python printed. nil: it is neither.
+// parsePython returns a text as JSON if it is JSON or an object that Python printed, otherwise nil.
 func parsePython(s string) json.RawMessage {
 	for _, text := range []string{s, pythonWords.Replace(s)} {
 		if json.Valid([]byte(text)) {
@@ -79,11 +79,11 @@ func readHoursValue(v any) (w week, ok bool) {
 	return w, false
 }
 
-// directoryTimes are the members of the times of a range of days in the national directory of public services.
+// directoryTimes are the members with the times of a range of days in the national directory of public services.
 var directoryTimes = [2][2]string{{"valeur_heure_debut_1", "valeur_heure_fin_1"}, {"valeur_heure_debut_2", "valeur_heure_fin_2"}}
 
-// joinDirectoryRanges is the ranges of days of the national directory of public services, as lines: lundi-jeudi 08:30:00-12:00:00. A range
-// with a remark or other members is none.
+// joinDirectoryRanges writes the ranges of days of the national directory of public services as lines: lundi-jeudi 08:30:00-12:00:00. A range
+// with a remark or other members does not count.
 func joinDirectoryRanges(list []any) (text string, ok bool) {
 	for _, item := range list {
 		object, _ := item.(map[string]any)
@@ -119,7 +119,7 @@ func joinTexts(list []any) (string, bool) {
 	return strings.Join(lines, "\n"), len(lines) > 0
 }
 
-// The names of members of objects with hours, in the order in which they are looked for.
+// The names of members of objects with hours, in the order of the search.
 var (
 	dayMembers  = []string{"dayOfWeek", "day", "days", "jour", "jours", "weekday"}
 	fromMembers = []string{"opens", "open", "ouverture", "debut", "début", "de", "from", "start", "heure_debut", "heureDebut"}
@@ -137,7 +137,7 @@ func firstMember(object map[string]any, names []string) (any, bool) {
 	return nil, false
 }
 
-// readDayMembers reads an object whose members are the names of days. Days of no value are closed.
+// readDayMembers reads an object whose members are the names of days. Days without a value are closed.
 func readDayMembers(object map[string]any) (w week, ok bool) {
 	var seen daySet
 	for name, value := range object {

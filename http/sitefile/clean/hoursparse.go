@@ -9,14 +9,14 @@ import "slices"
 //	de 10h à 18h du mardi au dimanche                         times days
 //	tous les jours sauf le mardi de 10h à 18h. Fermé à Noël   days except times . closed, and a word that ends it
 //
-// Whatever does not fit, or tells one day twice, ends the reading without a result.
+// Anything that does not fit, or gives one day twice, ends the reading without a result.
 type hoursParser struct {
 	tokens []token
 	isOSM  bool
 	rules  []hoursRule
 }
 
-// hoursRule is days with their times. Where it is closed it has none.
+// hoursRule is days with their times, without times if the days are closed.
 type hoursRule struct {
 	days        daySet
 	hasDays     bool // days may be none: public holidays alone
@@ -175,7 +175,7 @@ func (p *hoursParser) readTimes(isTimesFirst bool) bool {
 	return true
 }
 
-// readSpan reads a time from one hour to another. An hour without a sign counts where the other one has one.
+// readSpan reads a time from one hour to another. An hour without a sign counts if the other one has a sign.
 func (p *hoursParser) readSpan() (span, bool) {
 	from := p.take()
 	if from.kind == allDayToken {
@@ -195,7 +195,7 @@ func (p *hoursParser) readSpan() (span, bool) {
 	return newSpan(from.minutes, to.minutes)
 }
 
-// isSlashBeforeTime reports whether a slash and a time come next: 9h/12h - 14h/19h. Behind a time that no - follows it stands for the range.
+// isSlashBeforeTime reports whether a slash and a time come next: 9h/12h - 14h/19h. After a time without a - it is the range.
 func (p *hoursParser) isSlashBeforeTime() bool {
 	return len(p.tokens) > 1 && p.tokens[0].isSlash && (p.tokens[1].kind == timeToken || p.tokens[1].kind == numberToken)
 }
@@ -203,7 +203,7 @@ func (p *hoursParser) isSlashBeforeTime() bool {
 // longestNight is the longest time over midnight, in minutes, that is not an error: 6h-1h, but not 14h-12h.
 const longestNight = 20 * 60
 
-// newSpan is the span between two times. One that ends before it begins ends on the day after. From a time to the same is not a span: people
+// newSpan is the span between two times. One that ends before it begins ends on the next day. From a time to the same is not a span: people
 // write 00:00-00:00 for all day and for closed.
 func newSpan(from, to int) (span, bool) {
 	if from == wholeDay {
@@ -216,7 +216,7 @@ func newSpan(from, to int) (span, bool) {
 	return span{from, to}, from < wholeDay && to != from && to <= from+wholeDay && (!isNight || to-from <= longestNight)
 }
 
-// readClosed closes the days before it that have no times, or the days behind it.
+// readClosed closes the days before the word that have no times, or the days after it.
 func (p *hoursParser) readClosed() bool {
 	p.take()
 	if r := p.last(); r != nil && !r.hasDays && len(p.rules) == 1 && len(r.spans) > 0 && p.isClosedOnDays() { // 9h-19h, fermé le dimanche
@@ -233,7 +233,7 @@ func (p *hoursParser) readClosed() bool {
 	return true
 }
 
-// isClosedOnDays reports whether nothing but days is behind the word for closed.
+// isClosedOnDays reports whether only days follow the word for closed.
 func (p *hoursParser) isClosedOnDays() bool {
 	if len(p.tokens) == 0 {
 		return false
@@ -246,7 +246,7 @@ func (p *hoursParser) isClosedOnDays() bool {
 	return true
 }
 
-// readExcept takes days off the rule before it. Times behind them would be those of which days?
+// readExcept removes days from the rule before it. Times after them are not read: it is not clear to which days they would belong.
 func (p *hoursParser) readExcept() bool {
 	p.take()
 	r := p.last()
@@ -286,8 +286,8 @@ func (p *hoursParser) buildWeek() (w week, ok bool) {
 	return w, ok && w.isValid()
 }
 
-// applyInOrder applies rules as OSM defines them: a rule replaces what the rules before it say of its days, but adds to it behind a
-// comma. A rule that would replace other hours of the day, a morning by an afternoon, may be meant otherwise: then it is not ok.
+// applyInOrder applies rules as OSM defines them: a rule replaces the earlier rules for its days, but after a comma it adds to them.
+// A rule that would replace other hours of the day, such as a morning by an afternoon, may be meant differently: then it is not ok.
 func (p *hoursParser) applyInOrder(w *week) bool {
 	for _, r := range p.rules {
 		for day := range 7 {
@@ -312,8 +312,8 @@ func overlap(list, other []span) bool {
 	})
 }
 
-// applyOnce applies rules as sentences mean them: each day has its times from one rule, or from several that tell the same days. Closed
-// days are exceptions, wherever they stand; but a day that alone is said to be both is none.
+// applyOnce applies rules as sentences mean them: each day has its times from one rule, or from several with the same days. Closed
+// days are exceptions, wherever they stand, but not a single day that is said to be both open and closed.
 func (p *hoursParser) applyOnce(w *week) bool {
 	var givenBy [7]daySet
 	var closed daySet

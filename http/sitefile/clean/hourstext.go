@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// tokenKind is what a piece of a text of hours is.
+// tokenKind is the kind of a piece of a text of hours.
 type tokenKind int
 
 const (
@@ -19,7 +19,7 @@ const (
 	rangeToken             // - or à
 	listToken              // , or et
 	ruleToken              // ; or the end of a line
-	colonToken             // behind days: no more days come to them
+	colonToken             // after days: no more days are added to them
 	closedToken
 	exceptToken // sauf
 )
@@ -64,8 +64,8 @@ var words = map[tokenKind]string{
 var fillers = wordSet(`de du le la les des d' l' from entre ouvert ouverte ouverts ouvertes ouverture horaire horaires open tous
 	y compris inclus matin matins matinee soir soirs soiree`)
 
-// phrases are replaced before a text is split: several words that have one meaning. What replaces them has capitals, which the text has
-// no more. A pattern is only tried on texts that have its sign.
+// phrases are several words that have one meaning, replaced before a text is split. The replacements have capitals, which the text
+// no longer has. A pattern is only tried on texts that have its sign.
 var phrases = []struct {
 	sign    string
 	pattern *regexp.Regexp
@@ -102,16 +102,16 @@ var phrases = []struct {
 var (
 	// clockPattern matches a time with the sign of its hours: 9h, 9h30, 9 h 30, 09:30, 9.30. The seconds of 09:30:00 are zeros.
 	clockPattern = regexp.MustCompile(`^(\d{1,2}) ?(?:(?:h|heures?|hrs?)(?:( ?)(\d{2}))?|[:.](\d{2})(?::00)?) ?(?:(?:mn|min|h)\b)?`)
-	// hourPattern matches its hours alone.
+	// hourPattern matches only its hours.
 	hourPattern = regexp.MustCompile(`^\d{1,2} ?(?:heures?|hrs?|h)`)
 	ampmPattern = regexp.MustCompile(`^(\d{1,2})(?:[:.](\d{2}))? ?([ap])\.? ?m\b\.?`)
 	wordPattern = regexp.MustCompile(`^(?:jusqu'aux?|jusqu'a|[dl]'|\p{L}+|\d+)`)
 )
 
-// maxHoursText is how many bytes a text of hours has at most that is worth reading.
+// maxHoursText is the most bytes of a text of hours that is worth reading.
 const maxHoursText = 2000
 
-// readHoursText reads a text all of which is hours by weekday.
+// readHoursText reads a text that consists of hours by weekday.
 func readHoursText(s string) (week, bool) {
 	if s == "" || len(s) > maxHoursText {
 		return week{}, false
@@ -124,7 +124,7 @@ func readHoursText(s string) (week, bool) {
 	return p.parse()
 }
 
-// splitHours splits a text into tokens. A word that has no meaning here ends it: then the text cannot be read.
+// splitHours splits a text into tokens. It ends at a word without a meaning here, since the text then cannot be read.
 func splitHours(s string) ([]token, bool) {
 	s = plainHours.Replace(foldAccents(s))
 	for _, p := range phrases {
@@ -150,7 +150,7 @@ func splitHours(s string) ([]token, bool) {
 // marchPattern matches a text in which mar may be March and not mardi: names of days of OSM's form stand next to it.
 var marchPattern = regexp.MustCompile(`\bmar\b.*\b(?:mo|tu|we|th|fr|su)\b|\b(?:mo|tu|we|th|fr|su)\b.*\bmar\b`)
 
-// plainHours makes the signs of hours plain. foldAccents has taken accents off, and ligatures are rare here.
+// plainHours makes the signs of hours plain. foldAccents has removed accents, and ligatures are rare here.
 var plainHours = strings.NewReplacer(
 	"–", "-", "—", "-", "‑", "-", "−", "-", "→", "-", "\u00a0", " ", "\u202f", " ", "\u2009", " ", "\u200b", "", "’", "'",
 	"\r\n", "\n", "\r", "\n", "•", " ", "·", " ", "||", "?",
@@ -184,8 +184,8 @@ func buildVocabulary() map[string]token {
 	return tokens
 }
 
-// readToken reads the token that a text begins with and the number of its bytes. A filler is an unknown token that has a length; a word
-// that has no meaning here has none.
+// readToken reads the first token of a text and the number of its bytes. A filler is an unknown token that has a length; a word
+// that has no meaning here has length 0.
 func readToken(s string) (token, int) {
 	if isDigit(s[0]) {
 		if t, length := readClock(s); length > 0 {
@@ -212,7 +212,7 @@ func readToken(s string) (token, int) {
 // isDigit reports whether a byte is a decimal digit.
 func isDigit(c byte) bool { return '0' <= c && c <= '9' }
 
-// pointBehind is the point of an abbreviation such as lun., if the text behind it begins with one. Behind a whole name it ends a sentence.
+// pointBehind is the point of an abbreviation such as lun., if the text after it begins with one. After a whole name it ends a sentence.
 func pointBehind(word, behind string) string {
 	if len(word) < len("lundi") && strings.HasPrefix(behind, ".") {
 		return "."
@@ -253,7 +253,7 @@ func readClock(s string) (token, int) {
 // maxHour is the highest hour that OSM writes for a time of the day after.
 const maxHour = 30
 
-// clockToken is the token of a time of some length, unless hour or minute are none.
+// clockToken is the token of a time of some length, unless hour or minute are invalid.
 func clockToken(hour int, minuteText string, length int) (token, int) {
 	minute, _ := strconv.Atoi(minuteText)
 	if hour > maxHour || minute > 59 {
@@ -262,8 +262,8 @@ func clockToken(hour int, minuteText string, length int) (token, int) {
 	return token{kind: timeToken, minutes: hour*60 + minute}, length
 }
 
-// isOSM reports whether a text has no French word and no name of a day of more than two letters. In OSM's form a rule overrides the
-// rules before it, and times without days are every day's.
+// isOSM reports whether a text has neither a French word nor a name of a day of more than two letters. In OSM's form a rule overrides the
+// rules before it, and times without days hold for every day.
 func isOSM(tokens []token) bool {
 	for _, t := range tokens {
 		if t.isFrench {

@@ -7,11 +7,11 @@ import (
 	"unicode"
 )
 
-// dialPlan is how numbers of a country are dialled at home.
+// dialPlan is how numbers of a country are dialled within it.
 type dialPlan struct {
-	code     string // of the country, behind the +
+	code     string // of the country, after the +
 	trunk    string // stands before a number at home and is dropped abroad
-	min, max int    // digits behind the code
+	min, max int    // digits after the code
 }
 
 // dialPlans are the countries whose sites a French company keeps. Lengths: ITU E.164, annex of assigned codes, and the plans of the
@@ -24,7 +24,7 @@ var dialPlans = map[string]dialPlan{
 	"WF": {"681", "", 6, 6},
 }
 
-// frenchRegions are the parts of France whose numbers have ten digits from 0 on. "" is no region, which is France too.
+// frenchRegions are the parts of France whose numbers have ten digits from 0 on. "", no region, also means France.
 var frenchRegions = wordSet("FR GP MQ GF RE YT PM BL MF TF")
 
 // frenchCodes are the codes of France and of the territories whose numbers have ten digits at home.
@@ -34,13 +34,13 @@ var frenchCodes = wordSet("33 262 508 590 594 596")
 var countryCodes = wordSet(`1 7 20 27 30 31 32 33 34 36 39 40 41 43 44 45 46 47 48 49 51 52 53 54 55 56 57 58 60 61 62 63 64 65 66
 	81 82 84 86 90 91 92 93 94 95 98`)
 
-// overseas are the codes of the territories, by the three digits behind the 0 that their numbers begin with at home (ARCEP's plan).
+// overseas are the codes of the territories, by the three digits after the initial 0 of their numbers at home (ARCEP's plan).
 var overseas = map[string]string{
 	"590": "590", "690": "590", "691": "590", "594": "594", "694": "594", "596": "596", "696": "596", "697": "596",
 	"262": "262", "263": "262", "269": "262", "639": "262", "692": "262", "693": "262", "508": "508", "708": "508",
 }
 
-// geographic are the two digits behind the 0 that numbers of the mainland begin with (ARCEP's plan): those in use for 1 to 5 and 7,
+// geographic are the two digits after the initial 0 of mainland numbers (ARCEP's plan): those in use for 1 to 5 and 7,
 // and all of 6, 8 and 9.
 var geographic = regexp.MustCompile(`^(?:1\d|2[0-57-9]|26[014-8]|3\d|4[1-9]|5[0-8]|59[1-35-9]|6\d|7[3-9]|8\d|9\d)`)
 
@@ -48,9 +48,9 @@ var geographic = regexp.MustCompile(`^(?:1\d|2[0-57-9]|26[014-8]|3\d|4[1-9]|5[0-
 var shortNumber = regexp.MustCompile(`^(?:1[578]|11[2459]|19[167]|10\d\d|3\d{3}|118\d{3})$`)
 
 // Phones finds the telephone numbers in a text, in order and without repeats. Numbers are in E.164, such as +33466651234; French
-// short ones are their digits, such as 3949. region is the country by its ISO code, where numbers without a code are dialled; ""
-// is France. A zero that a spreadsheet dropped is put back where the nine digits are a French number. rest is what is not a number
-// and no word such as Tél.: an extension, a remark, the number of a fax, digits that are no number.
+// short ones are their digits, such as 3949. region is the ISO code of the country in which numbers without a code are dialled; ""
+// is France. A zero that a spreadsheet dropped is put back if the nine digits are a French number. rest is the text that is neither a number
+// nor a word such as Tél.: an extension, a remark, the number of a fax, digits that are not a number.
 func Phones(s, region string) (numbers []string, rest string) {
 	if len(s) > maxPhones {
 		return nil, strings.TrimSpace(s)
@@ -64,11 +64,11 @@ func Phones(s, region string) (numbers []string, rest string) {
 	return p.numbers, p.restText()
 }
 
-// maxPhones is how many bytes a text of telephone numbers has at most. A longer one is a description.
+// maxPhones is the most bytes of a text of telephone numbers. A longer one is a description.
 const maxPhones = 1000
 
 var (
-	// slashedNumber matches a number whose pairs of digits are parted by slashes or commas, which part numbers otherwise.
+	// slashedNumber matches a number whose pairs of digits are separated by slashes or commas, which usually separate numbers.
 	slashedNumber = regexp.MustCompile(`\b0\d(?:[/,]\d\d){4}\b`)
 	floatNumber   = regexp.MustCompile(`^\s*(\d{9,15})[.,]0\s*$`)
 	// phonePart matches a run of digits and the signs that stand in numbers, or a word, or a single other sign.
@@ -99,14 +99,14 @@ func preparePhones(s string) string {
 // splitPhones splits a text into runs of digits, words and signs.
 func splitPhones(s string) []string { return phonePart.FindAllString(s, -1) }
 
-// phoneParser collects the numbers of a text and what is none.
+// phoneParser collects the numbers of a text and the rest.
 type phoneParser struct {
 	region     string
 	takesShort bool
 	numbers    []string
 	rest       []string
-	isFax      bool // the word before says that a number is none to call
-	isExtra    bool // the word before says that digits are an extension
+	isFax      bool // the word before marks the number of a fax
+	isExtra    bool // the word before marks digits as an extension
 }
 
 // parse reads all parts of a text.
@@ -116,11 +116,11 @@ func (p *phoneParser) parse(s string) {
 	}
 }
 
-// phoneWords are words that say that a number follows. They are no part of the rest.
+// phoneWords are words that announce a number. They are not part of the rest.
 var phoneWords = wordSet(`tel tél t téléphone telephone téléphones phone fixe port portable mobile mob gsm m cell ou et or and
 	n n° no num numéro numero appel vert standard accueil`)
 
-// faxWords and extensionWords say that what follows is none.
+// faxWords and extensionWords mark the following digits as something other than a telephone number.
 var (
 	faxWords       = wordSet("fax télécopie telecopie télécopieur telecopieur f")
 	extensionWords = wordSet("poste ext extension p x postes")
@@ -168,7 +168,7 @@ func (p *phoneParser) restText() string {
 	return text
 }
 
-// parseRun reads the numbers of a run of digits and signs. Other digits after the last number make the whole run doubtful, unless a
+// parseRun reads the numbers of a run of digits and signs. Trailing digits make the whole run doubtful, unless a
 // slash or a parenthesis separates them.
 func (p *phoneParser) parseRun(run string) {
 	found, left := []string(nil), run
@@ -199,7 +199,7 @@ func (p *phoneParser) parseRun(run string) {
 // hasDigit reports whether a text has a digit.
 func hasDigit(s string) bool { return strings.ContainsAny(s, "0123456789") }
 
-// readNumber reads the number that a run begins with, and returns what stands behind it.
+// readNumber reads the number at the beginning of a run, and returns the rest.
 func (p *phoneParser) readNumber(run string) (number, after string, ok bool) {
 	run = strings.TrimLeft(run, " .()-_·")
 	isFrench := p.region == "" || frenchRegions[p.region]
@@ -244,7 +244,7 @@ func (p *phoneParser) readFrench(run string) (number, after string, ok bool) {
 	return "", run, false
 }
 
-// hasFrenchCode reports whether digits begin with the code of France or a territory, and are as many as a number with it has.
+// hasFrenchCode reports whether digits begin with the code of France or a territory, and have the length of a number with it.
 func hasFrenchCode(digits string) bool {
 	if strings.HasPrefix(digits, "33") {
 		return len(digits) == 11 || len(digits) == 12 && digits[2] == '0'
@@ -264,8 +264,8 @@ func readHome(run string, plan dialPlan) (number, after string, ok bool) {
 	return "+" + plan.code + national, after, true
 }
 
-// readInternational reads a number from the code of its country on. A 0 in parentheses behind the code is dropped, and so is a 0 that
-// is dialled at home only. The number of a country without a plan here goes to the end of the run.
+// readInternational reads a number from the code of its country on. A 0 in parentheses after the code is dropped, and so is a 0 that
+// is dialled only at home. The number of a country without a plan here extends to the end of the run.
 func readInternational(run string) (number, after string, ok bool) {
 	own, _, _ := strings.Cut(run, "+")
 	code := countryCodeOf(onlyDigits(own))
@@ -293,8 +293,8 @@ func readInternational(run string) (number, after string, ok bool) {
 	return "+" + code + digits, after, true
 }
 
-// readFrenchCode reads the number behind the code of France or one of its territories: nine digits, or six of Saint-Pierre. Six digits of
-// another territory are a number from before 1996, when the code was not yet a part of it; it still holds with the code put twice.
+// readFrenchCode reads the number after the code of France or one of its territories: nine digits, or six of Saint-Pierre. Six digits of
+// another territory are a number from before 1996, when the code was not yet a part of it; it is still valid with the code put twice.
 func readFrenchCode(code, zero, digits, rest string) (number, after string, ok bool) {
 	length := 9
 	if code != "33" && len(digits) == 6 {
@@ -322,7 +322,7 @@ func readFrenchCode(code, zero, digits, rest string) (number, after string, ok b
 // frenchNumber is the E.164 number of the nine digits that follow a 0 at home. Those of the territories have codes of their own.
 func frenchNumber(national string) (string, bool) {
 	if strings.Trim(national, national[:1]) == "" {
-		return "", false // 111111111 is there to fill a field
+		return "", false // 111111111 only fills a field
 	}
 	switch code := overseas[national[:3]]; {
 	case code == "508" && national[0] == '5':
@@ -333,7 +333,7 @@ func frenchNumber(national string) (string, bool) {
 	return "+33" + national, geographic.MatchString(national)
 }
 
-// countryCodeOf is the country code that digits begin with, "" for none.
+// countryCodeOf is the country code at the beginning of digits, "" if there is none.
 func countryCodeOf(digits string) string {
 	for n := 1; n <= 2 && n <= len(digits); n++ {
 		if countryCodes[digits[:n]] {
@@ -346,7 +346,7 @@ func countryCodeOf(digits string) string {
 	return digits[:3]
 }
 
-// planOf is the plan of a country code. Numbers of countries without one have four to thirteen digits.
+// planOf is the plan of a country code. Numbers of countries without a plan have four to thirteen digits.
 func planOf(code string) dialPlan {
 	if frenchCodes[code] {
 		return dialPlan{code, "0", 6, 9}
@@ -369,7 +369,7 @@ func onlyDigits(s string) string {
 	}, s)
 }
 
-// cutDigits cuts a text behind its first n digits.
+// cutDigits cuts a text after its first n digits.
 func cutDigits(s string, n int) (digits, after string) {
 	end := 0
 	for ; end < len(s) && n > 0; end++ {
@@ -383,5 +383,5 @@ func cutDigits(s string, n int) (digits, after string) {
 // leadingDigits is the digits that a text begins with.
 func leadingDigits(s string) string { return s[:len(s)-len(strings.TrimLeft(s, "0123456789"))] }
 
-// beginsWithDigit reports whether a digit comes next: then the number before it does not end there.
+// beginsWithDigit reports whether a digit comes next, so that the number before it does not end there.
 func beginsWithDigit(s string) bool { return s != "" && isDigit(s[0]) }

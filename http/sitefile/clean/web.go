@@ -10,18 +10,18 @@ import (
 )
 
 var (
-	// hrefPattern matches the address that a link of HTML leads to.
+	// hrefPattern matches the target of an HTML link.
 	hrefPattern = regexp.MustCompile(`(?i)\bhref\s*=\s*["']?([^"'\s>]+)`)
 	// schemePattern matches the scheme of a web address, and the ways in which people mistype it.
 	schemePattern = regexp.MustCompile(`(?i)^h?t{1,3}ps?(?::?\\{2}|:/{0,3}|/{2,3}|;//)(?:https?:?//)?`)
 	// hostPattern matches the name of a host with a domain. Its letters may have accents.
 	hostPattern = regexp.MustCompile(`^(?:[\p{L}\p{N}_](?:[\p{L}\p{N}_-]*[\p{L}\p{N}_])?\.)+[\p{L}\p{N}-]*\p{L}[\p{L}\p{N}-]*$`)
-	// emailPattern matches the addresses that mail servers take without quotes: words parted by points, and a domain of two parts at least.
+	// emailPattern matches the addresses that mail servers accept without quotes: words separated by points, and a domain of at least two parts.
 	emailPattern = regexp.MustCompile(`^[A-Za-z0-9!#$%&'*+/=?^_{|}~-]+(?:\.[A-Za-z0-9!#$%&'*+/=?^_{|}~-]+)*` +
 		`@(?:[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?\.)+[A-Za-z][A-Za-z0-9-]*[A-Za-z0-9]$`)
 )
 
-// The longest texts that the API takes.
+// The longest texts that the API accepts.
 const (
 	maxWebsite = 2048
 	maxEmail   = 254
@@ -29,7 +29,7 @@ const (
 
 // Website finds the first web address in a text: an http or https URL, one that begins with www., or the bare name of a host under a
 // public domain, by the list of the Public Suffix project. An address without a scheme gets https://. The text may be the link of
-// HTML around it. Words next to the address are passed over. Without an address, or where the first one that has a scheme is wrong, the
+// HTML around it. Words next to the address are skipped. Without an address, or if the first one that has a scheme is wrong, the
 // text is not ok.
 func Website(s string) (address string, ok bool) {
 	if m := hrefPattern.FindStringSubmatch(s); m != nil {
@@ -55,8 +55,8 @@ func splitAddresses(s string) []string {
 	return strings.FieldsFunc(s, func(r rune) bool { return unicode.IsSpace(r) || r == '|' || r == '<' || r == '>' || r == '"' })
 }
 
-// parseWebsite reads one word. A word without a scheme and www. must look like nothing else: the name of a host, and among other words
-// in small letters. Where the domain is none that people can register names under, only a word with a scheme that stands alone is one.
+// parseWebsite reads one word. A word without a scheme and www. must be unmistakable: the name of a host, and among other words
+// in small letters. In a domain without registrable names, only a word with a scheme that stands alone is an address.
 func parseWebsite(word string, isAlone bool) (address string, ok bool) {
 	scheme, rest, typed := cutScheme(word)
 	address = scheme + strings.ReplaceAll(rest, `\`, "/")
@@ -77,10 +77,10 @@ func parseWebsite(word string, isAlone bool) (address string, ok bool) {
 	return address, true
 }
 
-// maxPort is how many digits a port has at most.
+// maxPort is the most digits of a port.
 const maxPort = 5
 
-// cutScheme cuts the scheme off a word, and fixes it. typed reports whether there was one; without, it is https.
+// cutScheme cuts the scheme off a word and fixes it. typed reports whether there was one; otherwise it is https.
 func cutScheme(word string) (scheme, rest string, typed bool) {
 	found := schemePattern.FindString(word)
 	if found == "" {
@@ -98,13 +98,13 @@ func hasPrefixFold(s, prefix string) bool {
 	return len(s) >= len(prefix) && strings.EqualFold(s[:len(prefix)], prefix)
 }
 
-// hasKnownDomain reports whether the name of a host is under a domain that people can register names under.
+// hasKnownDomain reports whether a host is under a domain in which people can register names.
 func hasKnownDomain(host string) bool {
 	suffix, isRegistry := publicsuffix.PublicSuffix(strings.ToLower(host))
 	return isRegistry && len(host) > len(suffix)+1 || !isRegistry && strings.Contains(suffix, ".") && len(host) > len(suffix)
 }
 
-// Email finds the first e-mail address in a text. mailto:, brackets and points around it are taken off, and so are spaces around its
+// Email finds the first e-mail address in a text. mailto:, brackets and points around it are removed, and so are spaces around its
 // @. Accents and several @ in one word are not ok.
 func Email(s string) (string, bool) {
 	s = spacesAroundAt.ReplaceAllString(s, "@")

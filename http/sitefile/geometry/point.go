@@ -31,7 +31,7 @@ func (b box) contains(p geo.Point) bool {
 }
 
 // franceBoxes are the mainland with Corsica and the territories overseas, each with a margin of some kilometres. No box contains a
-// point of another one whose coordinates are turned, so the boxes tell the order of a pair.
+// point of another one with its coordinates swapped, so the boxes decide the order of a pair.
 var franceBoxes = []box{
 	{41.2, -5.4, 51.2, 9.7},        // mainland and Corsica
 	{15.7, -62.0, 16.7, -60.8},     // Guadeloupe
@@ -47,7 +47,7 @@ var franceBoxes = []box{
 	{-50.2, 50.0, -37.5, 78.0},     // islands of the southern seas
 }
 
-// IsInFrance reports whether a position lies in France or in a French territory overseas, as far as rectangles can say: places
+// IsInFrance reports whether a position lies in France or in a French territory overseas, as far as rectangles can decide: places
 // just across a border count as French.
 func IsInFrance(p geo.Point) bool {
 	for _, b := range franceBoxes {
@@ -58,7 +58,7 @@ func IsInFrance(p geo.Point) bool {
 	return false
 }
 
-// Order is how the two numbers of a column of pairs are ordered.
+// Order is the order of the two numbers in a column of pairs.
 type Order int
 
 const (
@@ -75,12 +75,12 @@ func (o Order) Point(a, b float64) geo.Point {
 	return geo.Point{Lat: a, Lon: b}
 }
 
-// clearMajority is the share of the pairs that must lie in France in one order where some do in the other.
+// clearMajority is the share of the pairs that must lie in France in one order if some do in the other.
 const clearMajority = 0.9
 
-// OrderPairs is the order in which the pairs of a column lie in France. All pairs decide together: a few that are turned do not
-// change the order of the others. It is unknown where no pair lies in France in either order, or as many do in both; there a
-// first number that is not a latitude, or a second one, still tells the order.
+// OrderPairs is the order in which the pairs of a column lie in France. All pairs decide together: a few that are swapped do not
+// change the order of the others. It is unknown if no pair lies in France in either order, or as many do in both; in that case a
+// first number that is not a latitude, or a second one, still decides the order.
 func OrderPairs(pairs [][2]float64) Order {
 	var latLon, lonLat float64
 	for _, p := range pairs {
@@ -137,7 +137,7 @@ func ParsePair(s string) (a, b float64, ok bool) {
 	return 0, 0, false
 }
 
-// trimBrackets takes one pair of brackets off.
+// trimBrackets removes one pair of brackets.
 func trimBrackets(s string) string {
 	for _, brackets := range []string{"[]", "()", "{}"} {
 		if len(s) > 2 && s[0] == brackets[0] && s[len(s)-1] == brackets[1] {
@@ -147,7 +147,7 @@ func trimBrackets(s string) string {
 	return s
 }
 
-// splitAtSigns splits a text at signs that stand in no number.
+// splitAtSigns splits a text at characters that do not occur in numbers.
 func splitAtSigns(s string) []string {
 	if !strings.ContainsAny(s, ";|/\t") {
 		return nil
@@ -155,8 +155,8 @@ func splitAtSigns(s string) []string {
 	return strings.FieldsFunc(s, func(r rune) bool { return strings.ContainsRune(";|/\t", r) })
 }
 
-// splitAtCommas splits a text at the commas between its numbers. Where commas are decimal signs as well, three of them, or one
-// with a space behind it, stand in a pair.
+// splitAtCommas splits a text at the commas between its numbers. If commas are decimal signs as well, three of them, or one
+// followed by a space, make a pair.
 func splitAtCommas(s string) []string {
 	parts := strings.Split(s, ",")
 	switch {
@@ -173,7 +173,7 @@ func splitAtCommas(s string) []string {
 	return parts
 }
 
-// splitAtPoint splits a text whose comma a spreadsheet made a point: 41.93. 8.75.
+// splitAtPoint splits a text whose comma a spreadsheet turned into a point: 41.93. 8.75.
 func splitAtPoint(s string) []string {
 	if parts := strings.Split(s, ". "); len(parts) == 2 && strings.Contains(parts[0], ".") {
 		return parts
@@ -181,7 +181,7 @@ func splitAtPoint(s string) []string {
 	return nil
 }
 
-// parseTwo parses the first two texts, and demands that a third one is a number too.
+// parseTwo parses the first two texts, and requires that a third one is a number too.
 func parseTwo(parts []string) (a, b float64, ok bool) {
 	var numbers [3]float64
 	for i, p := range parts {
@@ -204,7 +204,7 @@ func parseDecimal(s string) (float64, bool) {
 	return n, err == nil && !math.IsInf(n, 0)
 }
 
-// sexagesimalPattern matches degrees with minutes and seconds, which may be missing, and the letter of a direction behind them.
+// sexagesimalPattern matches degrees with optional minutes and seconds, followed by the letter of a direction.
 var sexagesimalPattern = regexp.MustCompile(`(?i)^(\d{1,3}(?:[.,]\d+)?)\s*[°º]\s*` +
 	`(?:(\d{1,2}(?:[.,]\d+)?)\s*['’′]\s*)?` +
 	`(?:(\d{1,2}(?:[.,]\d+)?)\s*(?:["”″]|''|’’)\s*)?` +
@@ -225,7 +225,7 @@ func parseSexagesimal(s string) (p geo.Point, ok bool) {
 	return p, firstIsLat != secondIsLat && p.IsOnGlobe()
 }
 
-// setDegrees sets the coordinate that the letter of a direction says, and reports whether that is the latitude.
+// setDegrees sets the coordinate that the letter of a direction names, and reports whether that is the latitude.
 func setDegrees(p *geo.Point, parts []string) (isLat bool) {
 	var degrees float64
 	for i, unit := range []float64{1, 60, 3600} {
@@ -245,7 +245,7 @@ func setDegrees(p *geo.Point, parts []string) (isLat bool) {
 	return isLat
 }
 
-// pointMembers are the names of latitude and longitude in objects. Where x and y are degrees, x is the longitude.
+// pointMembers are the names of latitude and longitude in objects. If x and y are degrees, x is the longitude.
 var pointMembers = [][2]string{{"lat", "lon"}, {"lat", "lng"}, {"lat", "long"}, {"latitude", "longitude"}, {"y", "x"}}
 
 // ParseJSONPoint parses a position as a JSON object: members lat and lon by several names, as numbers or texts, or a GeoJSON point.
@@ -281,7 +281,7 @@ func parseMember(value json.RawMessage) (float64, bool) {
 	return parseDecimal(text)
 }
 
-// quotePython is an object that Python printed as JSON. A text with double quotes stays as it is.
+// quotePython turns an object that Python printed into JSON. A text with double quotes is returned unchanged.
 func quotePython(text string) string {
 	if strings.Contains(text, `"`) {
 		return text

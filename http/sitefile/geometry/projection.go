@@ -2,12 +2,12 @@ package geometry
 
 import "math"
 
-// ellipsoid is the figure of the earth that a system is defined on.
+// ellipsoid is the figure of the earth on which a system is defined.
 type ellipsoid struct {
 	majorAxis, flattening, eccentricity float64
 }
 
-// newEllipsoid is the ellipsoid of an axis in metres and a flattening of 1 over a number.
+// newEllipsoid returns the ellipsoid with an axis in metres and a flattening of 1 over a number.
 func newEllipsoid(majorAxis, inverseFlattening float64) ellipsoid {
 	f := 1 / inverseFlattening
 	return ellipsoid{majorAxis, f, math.Sqrt(f * (2 - f))}
@@ -42,7 +42,7 @@ type conic struct {
 	isOnFrenchDatum bool
 }
 
-// newConic is a projection that is true along two parallels. Angles are in degrees.
+// newConic returns a projection that is true along two parallels. Angles are in degrees.
 func newConic(e ellipsoid, lat0, lon0, parallel1, parallel2, easting, northing float64) conic {
 	p1, p2 := radians(parallel1), radians(parallel2)
 	r1, r2 := e.normalRadius(p1)*math.Cos(p1), e.normalRadius(p2)*math.Cos(p2)
@@ -54,7 +54,7 @@ func newConic(e ellipsoid, lat0, lon0, parallel1, parallel2, easting, northing f
 // The Paris meridian, in degrees from Greenwich.
 const parisMeridian = 2.33722917
 
-// newParisConic is a Lambert zone of NTF: true but for a scale along one parallel, which is in grads.
+// newParisConic returns a Lambert zone of NTF: true but for a scale along one parallel, which is in grads.
 func newParisConic(parallel, scale, northing float64) conic {
 	lat0 := radians(parallel * 0.9)
 	n, r0 := math.Sin(lat0), scale*clarke1880.normalRadius(lat0)/math.Tan(lat0)
@@ -62,7 +62,7 @@ func newParisConic(parallel, scale, northing float64) conic {
 	return conic{clarke1880, n, c, parisMeridian, 600_000, northing + r0, true}
 }
 
-// newCorsicanConic is Lambert IV, whose numbers have an origin of their own.
+// newCorsicanConic returns Lambert IV, whose coordinates have an origin of their own.
 func newCorsicanConic() conic {
 	c := newParisConic(46.85, 0.99994471, 4_185_861.369)
 	c.easting = 234.358

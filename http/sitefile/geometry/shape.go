@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// Kind is what a shape is. A shape of several kinds is of the last of them.
+// Kind is the kind of a shape. A shape of several kinds has the last of them.
 type Kind string
 
 const (
@@ -24,20 +24,20 @@ var (
 	ErrUnreadable = errors.New("this is no geometry")
 )
 
-// coordinate is a place in the plane of a shape: metres, or degrees of longitude and latitude.
+// coordinate is a point in the plane of a shape: metres, or degrees of longitude and latitude.
 type coordinate struct{ x, y float64 }
 
 // Shape is a geometry with the parts of each kind that it has. Altitudes are dropped.
 type Shape struct {
 	Kind Kind
-	// SRID is the number of the reference system that the text names; 0: it names none.
+	// SRID is the number of the reference system that the text names; 0 if it names none.
 	SRID     int
 	points   []coordinate
 	lines    [][]coordinate
 	polygons [][][]coordinate // each: its outer ring, then its holes
 }
 
-// IsOnePoint reports whether the shape is a point, or several points of which there is one.
+// IsOnePoint reports whether the shape is a point, or a list of one point.
 func (s Shape) IsOnePoint() bool { return s.Kind == KindPoint && len(s.points) == 1 }
 
 // add adds the parts of another shape.
@@ -75,7 +75,7 @@ func (s Shape) finish() (Shape, error) {
 // maxCoordinate bounds coordinates, so that areas and lengths stay finite. It is far above any metres.
 const maxCoordinate = 1e9
 
-// isFinite reports whether a coordinate is a number that can be one. It is false for NaN.
+// isFinite reports whether a number can be a coordinate. It is false for NaN.
 func isFinite(n float64) bool { return math.Abs(n) <= maxCoordinate }
 
 // allCoordinates yields every coordinate of the shape.
@@ -99,10 +99,10 @@ func (s Shape) Bounds() (minX, minY, maxX, maxY float64) {
 	return minX, minY, maxX, maxY
 }
 
-// Center is a position for the whole shape: a point itself, the middle of the longest line along its course, or the centre of mass
-// of the largest polygon. It always lies on the shape: where the centre of mass falls outside, into a hole or a bay, the middle
-// of the widest piece of the polygon next to it is taken; of several points, the one nearest to their mean. In degrees x is the
-// longitude. The center of no shape is 0, 0.
+// Center is a position for the whole shape: the point itself, the middle of the longest line along its course, or the centre of mass
+// of the largest polygon. It always lies on the shape: if the centre of mass falls outside, into a hole or a bay, it is the middle
+// of the widest piece of the polygon next to it; of several points it is the one nearest to their mean. In degrees x is the
+// longitude. The center of an empty shape is 0, 0.
 func (s Shape) Center() (x, y float64) {
 	var c coordinate
 	switch s.Kind {
@@ -116,7 +116,7 @@ func (s Shape) Center() (x, y float64) {
 	return c.x, c.y
 }
 
-// comparing compares two values by a size.
+// comparing returns a comparison of two values by a size.
 func comparing[T any](size func(T) float64) func(a, b T) int {
 	return func(a, b T) int {
 		switch sa, sb := size(a), size(b); {
@@ -185,8 +185,8 @@ func polygonArea(polygon [][]coordinate) float64 {
 	return math.Abs(area2) / 2
 }
 
-// centerOfPolygon is the centre of mass of a polygon without its holes, or a point on its surface where that lies outside. A
-// polygon without an area is a line.
+// centerOfPolygon is the centre of mass of a polygon without its holes, or a point on its surface if that lies outside. A
+// polygon without an area counts as a line.
 func centerOfPolygon(polygon [][]coordinate) coordinate {
 	origin := polygon[0][0]
 	var area2, mx, my float64
@@ -194,7 +194,7 @@ func centerOfPolygon(polygon [][]coordinate) coordinate {
 		a, x, y := sumRing(ring, origin)
 		if sign := math.Copysign(1, a); i == 0 {
 			area2, mx, my = sign*a, sign*x, sign*y
-		} else { // a hole is taken off, whichever way it turns
+		} else { // a hole is subtracted, whichever way it turns
 			area2, mx, my = area2-sign*a, mx-sign*x, my-sign*y
 		}
 	}
@@ -227,7 +227,7 @@ func crossings(polygon [][]coordinate, y float64) (spans [][2]float64) {
 }
 
 // pointOnSurface is the middle of the widest piece inside a polygon on the horizontal line through c. A line through the centre of
-// mass of a polygon always meets the polygon, but rounding and crossed rings may hide that; there the middle of its outline is taken.
+// mass of a polygon always meets the polygon, but rounding and crossed rings may hide that; then it is the middle of its outline.
 func pointOnSurface(polygon [][]coordinate, c coordinate) coordinate {
 	spans := crossings(polygon, c.y)
 	if len(spans) == 0 {
@@ -253,7 +253,7 @@ type geoJSON struct {
 	Geometry    json.RawMessage   `json:"geometry"`
 }
 
-// maxDepth is how deep collections may hold collections.
+// maxDepth is how deep collections may be nested.
 const maxDepth = 8
 
 // ParseGeoJSON parses a geometry of any type, or a feature, as GeoJSON. Objects as Python prints them are read too.
@@ -331,7 +331,7 @@ type position struct {
 	isEmpty bool
 }
 
-// UnmarshalJSON reads a list of numbers. A list of fewer than two is an empty point, if it has none, and else an error.
+// UnmarshalJSON reads a list of numbers. An empty list is an empty point; a list of one number is an error.
 func (p *position) UnmarshalJSON(text []byte) error {
 	var numbers []float64
 	if err := json.Unmarshal(text, &numbers); err != nil {

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// ParseWKT parses a geometry as well-known text, with the SRID of PostGIS in front of it or without: SRID=2154;POINT(…). A text of
+// ParseWKT parses a geometry as well-known text, with or without the SRID of PostGIS before it: SRID=2154;POINT(…). A text of
 // hexadecimal digits is read as well-known binary, as PostGIS exports it. Third and fourth coordinates are dropped.
 func ParseWKT(text string) (Shape, error) {
 	text = strings.TrimSpace(text)
@@ -33,7 +33,7 @@ func ParseWKT(text string) (Shape, error) {
 	return s.finish()
 }
 
-// wktReader reads well-known text from left to right. After a fault it reads nothing more.
+// wktReader reads well-known text from left to right. After an error it reads nothing more.
 type wktReader struct {
 	rest   string
 	failed bool
@@ -42,7 +42,7 @@ type wktReader struct {
 // skipSpace skips spaces and line ends.
 func (r *wktReader) skipSpace() { r.rest = strings.TrimLeft(r.rest, " \t\r\n") }
 
-// readSign reads one sign, if it comes next.
+// readSign reads one character, if it comes next.
 func (r *wktReader) readSign(sign byte) bool {
 	r.skipSpace()
 	if r.failed || r.rest == "" || r.rest[0] != sign {
@@ -52,7 +52,7 @@ func (r *wktReader) readSign(sign byte) bool {
 	return true
 }
 
-// demand reads one sign, which must come next.
+// demand reads one character, which must come next.
 func (r *wktReader) demand(sign byte) {
 	if !r.readSign(sign) {
 		r.failed = true
@@ -71,8 +71,8 @@ func (r *wktReader) readWord() string {
 	return strings.ToUpper(word)
 }
 
-// readGeometry reads a geometry of any type. The words behind its type say how many coordinates there are, which the coordinates
-// say as well, or that it is empty.
+// readGeometry reads a geometry of any type. The words after its type give the number of coordinates, which the coordinates
+// show as well, or mark it as empty.
 func (r *wktReader) readGeometry(depth int) (s Shape) {
 	name := r.readWord()
 	name = strings.TrimSuffix(strings.TrimSuffix(name, "M"), "Z")
@@ -109,7 +109,7 @@ func (r *wktReader) readGeometry(depth int) (s Shape) {
 	return s
 }
 
-// readList reads what stands between parentheses and commas.
+// readList reads the items between parentheses and commas.
 func (r *wktReader) readList(readItem func()) {
 	r.demand('(')
 	for !r.failed {
@@ -127,7 +127,7 @@ func (r *wktReader) readRings() (rings [][]coordinate) {
 	return rings
 }
 
-// readPoints reads points, each of which may stand in parentheses of its own.
+// readPoints reads points, each of which may have parentheses of its own.
 func (r *wktReader) readPoints() (points []coordinate) {
 	r.readList(func() {
 		inParentheses := r.readSign('(')
@@ -162,7 +162,7 @@ func (r *wktReader) readPoint() coordinate {
 // minWKBDigits are the hexadecimal digits of an empty list of geometries, the shortest binary.
 const minWKBDigits = 18
 
-// isHex reports whether a text can be well-known binary: its first byte says the order of bytes, 0 or 1.
+// isHex reports whether a text can be well-known binary: its first byte is the byte order, 0 or 1.
 func isHex(s string) bool {
 	if len(s) < minWKBDigits || s[0] != '0' || s[1] > '1' {
 		return false
@@ -185,7 +185,7 @@ func parseWKB(text string) (Shape, error) {
 	return s.finish()
 }
 
-// wkbReader reads well-known binary, of ISO or of PostGIS, from the first byte to the last. After a fault it reads zeros.
+// wkbReader reads well-known binary, of ISO or of PostGIS, from the first byte to the last. After an error it reads zeros.
 type wkbReader struct {
 	rest   []byte
 	order  binary.ByteOrder

@@ -8,7 +8,7 @@ import (
 	"lieudit/queries/address/commune"
 )
 
-// fits reports whether what a column holds can be a field that its name says. A weak name is one that matches only a pattern; it needs
+// fits reports whether the content of a column can be the field that its name suggests. A weak name matches only a pattern, and needs
 // stronger content than an exact name.
 func fits(f Field, c *Stats, isWeak bool) bool {
 	if c.Filled == 0 {
@@ -27,7 +27,7 @@ func fits(f Field, c *Stats, isWeak bool) bool {
 		return atLeast(0.5, isAddressText)
 	case City:
 		return atLeast(0.5, isText) && !atLeast(0.5, isFlag)
-	case PostalCode: // of another country it has digits, and few signs
+	case PostalCode: // abroad it has digits, and few characters
 		return atLeast(0.5, isPostcode) || !isWeak && atLeast(0.7, func(v sample) bool { return countDigits(v.text) > 0 && isShort(10)(v) })
 	case PostalTown:
 		return atLeast(0.5, isPostalTown)
@@ -37,7 +37,7 @@ func fits(f Field, c *Stats, isWeak bool) bool {
 		return !atLeast(0.3, func(v sample) bool { return v.isJSON && strings.ContainsRune(v.text, '{') })
 	case InseeCode:
 		return atLeast(0.5, isInseeCode)
-	case Lat: // a column called so may hold wrong ones, which are said
+	case Lat: // such a column may hold wrong values, which are reported
 		return atLeast(0.8, isDecimalWithin(-90, 90)) || !isWeak && atLeast(0.5, isDecimalWithin(-1e9, 1e9))
 	case Lon:
 		return atLeast(0.8, isDecimalWithin(-180, 180)) || !isWeak && atLeast(0.5, isDecimalWithin(-1e9, 1e9))
@@ -61,7 +61,7 @@ func fits(f Field, c *Stats, isWeak bool) bool {
 	return true
 }
 
-// saysOpen reports whether a column says of places that they are in business or not: nearly all its values do, and some are.
+// saysOpen reports whether a column says of sites whether they are in business: nearly all its values do, and some sites are.
 func (c *Stats) saysOpen() bool {
 	flag := ActiveFlag(c.Column.Name)
 	isKnown := func(v sample) bool { _, known := clean.IsOpen(v.text, flag); return known }
@@ -69,7 +69,7 @@ func (c *Stats) saysOpen() bool {
 	return c.share(isKnown) >= 0.9 && c.share(isOpen) > 0
 }
 
-// ActiveFlag is what a mere yes means in a column of a name.
+// ActiveFlag is the meaning of a mere yes in a column with a name.
 func ActiveFlag(name string) clean.Flag {
 	name = normalizeName(name)
 	isOne := func(names string) bool { return strings.Contains(", "+names+", ", ", "+name+", ") }
@@ -89,7 +89,7 @@ func isAddressText(v sample) bool {
 	return isText(v) && !isPair(v) && !isEmail(v) && !isFlag(v) && !isWebsiteAsWritten(v)
 }
 
-// contentFields are the fields that content alone can show, and how much of a column must show it.
+// contentFields are the fields that content alone can reveal, and the share of a column that must do so.
 var contentFields = []struct {
 	field Field
 	share float64
@@ -105,7 +105,7 @@ var contentFields = []struct {
 	{Hours, 0.8, isWeek},
 }
 
-// matchByContent gives fields without a column the fullest one whose content shows them, where its name does not speak against it:
+// matchByContent gives fields without a column the fullest one whose content reveals them, unless its name contradicts it:
 // a column of fax numbers is full of telephones.
 func (s *guesser) matchByContent() {
 	for _, kind := range contentFields {
@@ -140,10 +140,10 @@ func (s *guesser) hasStreet() bool {
 	return has
 }
 
-// contraryWords are words of names that speak against every field that content shows: what is theirs is not the row's own.
+// contraryWords are words of names that rule out every field that content reveals: such a column is not about the row itself.
 const contraryWords = "fax siege mere departement dep dept depts dpt departements region photo photos image logo video picto facebook instagram twitter wikipedia wikidata source siren siret siege gestionnaire exploitant operateur amenageur proprietaire date maj contact2 academie canton epci credit licence license attribution commons"
 
-// contradictsName reports whether a column is called after something else than a field.
+// contradictsName reports whether a column is named after something other than a field.
 func contradictsName(name string, f Field) bool {
 	for _, line := range namePatterns {
 		if line.field != f {
@@ -158,7 +158,7 @@ func contradictsName(name string, f Field) bool {
 	return false
 }
 
-// isPostcodeOnly reports whether a value is a postcode, and no INSEE code that is not a postcode.
+// isPostcodeOnly reports whether a value is a postcode, and not an INSEE code that is not a postcode.
 func isPostcodeOnly(v sample) bool {
 	table, err := commune.Load()
 	return err == nil && isPostcodeAsWritten(v) && len(table.ByPostcode(v.text)) > 0
@@ -182,7 +182,7 @@ func isPostalTownOnly(v sample) bool {
 	return ok && isCommune(sample{text: town})
 }
 
-// isInseeCodeOnly reports whether a value is an INSEE code, whether it is a postcode too or not.
+// isInseeCodeOnly reports whether a value is an INSEE code, even if it is a postcode too.
 func isInseeCodeOnly(v sample) bool {
 	table, err := commune.Load()
 	if err != nil || !isPostcodeAsWritten(v) {
@@ -197,7 +197,7 @@ func isCommune(v sample) bool {
 	return err == nil && isText(v) && table.IsName(v.text, false)
 }
 
-// streetLine is a text with the type of a street, perhaps behind a number.
+// streetLine is a text with the type of a street, perhaps after a number.
 var streetLine = regexp.MustCompile(`(?i)^(\d+\s*[a-z]{0,6}[, ]+)?(r|rue|av|ave|avenue|bd|bld|boul|boulevard|place|pl|quai|chemin|ch|che|route|rte|impasse|imp|allées?|all|cours|square|sq|passage|pass|faubourg|fbg|rond[- ]point|esplanade|promenade|sentier|voie|villa|cité|montée|ruelle|lotissement|lieu[- ]dit)\b`)
 
 func isStreetLine(v sample) bool { return !v.isJSON && streetLine.MatchString(v.text) }

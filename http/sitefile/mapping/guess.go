@@ -9,16 +9,16 @@ import (
 	"lieudit/http/sitefile/record"
 )
 
-// Given is what the user of a file says about its columns. It wins over every guess.
+// Given is what the user says about the columns of a file. It overrides every guess.
 type Given struct {
 	Columns map[string]Target // by ColumnKeys; without regard to case
 	Ignore  []string          // patterns of names of columns that are not stored
 	ID      string            // a column, or hash: and fields or columns, separated by commas
 	CRS     string            // the reference system of x and y, and of a geometry that names none
-	IsSaved bool              // Columns are a mapping of an earlier file: this one may lack those that hold no field
+	IsSaved bool              // Columns are the mapping of an earlier file: this one may lack those without a field
 }
 
-// guesser holds the state of one guess: what is taken, and by whom.
+// guesser holds the state of one guess: which fields are assigned to which columns.
 type guesser struct {
 	profile   *Profile
 	given     Given
@@ -27,7 +27,7 @@ type guesser struct {
 	errs      []Error
 }
 
-// Guess finds what becomes of the columns of a profile. An error does not end it: all of them are said at once.
+// Guess finds the targets of the columns of a profile. An error does not end it, so that all errors are reported at once.
 func Guess(p *Profile, g Given) (Mapping, []Error) {
 	s := &guesser{profile: p, given: g, isDecided: make([]bool, len(p.Columns))}
 	s.m.Targets = make([]Target, len(p.Columns))
@@ -65,15 +65,15 @@ func (s *guesser) assign(column int, f Field, by Evidence) {
 	s.m.Targets[column], s.isDecided[column] = Target{Field: f, Evidence: by}, true
 }
 
-// leaveOut says that a column is not stored, and why.
+// leaveOut marks a column as not stored, with the reason.
 func (s *guesser) leaveOut(column int, reason string) {
 	s.m.Targets[column], s.isDecided[column] = Target{LeftOut: reason}, true
 }
 
-// unassign makes a column free again: another one has its field.
+// unassign frees a column, because another one has its field.
 func (s *guesser) unassign(column int) { s.m.Targets[column], s.isDecided[column] = Target{}, false }
 
-// applyGiven takes the columns that the user speaks of. A field of a column that the file does not have is an error, and so are two
+// applyGiven assigns the columns that the user named. A field of a column that the file does not have is an error, and so are two
 // columns for one field.
 func (s *guesser) applyGiven() {
 	given := make(map[string]Target, len(s.given.Columns))
@@ -134,7 +134,7 @@ func (s *guesser) isExport() bool {
 	return has("external_id") && (has("position_source") || isResource || has("ligne_1") && has("id_ban"))
 }
 
-// mapExport maps the columns of an exported file by the exact names of their members. Others are properties that someone added, but for
+// mapExport maps the columns of an exported file by the exact names of their members. Others are properties that someone added, except for
 // the numbers of rows that programs add.
 func (s *guesser) mapExport() {
 	for i, c := range s.profile.Columns {
@@ -175,14 +175,14 @@ func (s *guesser) leaveOutEmpty() {
 	}
 }
 
-// fieldOrder is the order in which fields choose their columns. Those that few columns fit come first.
+// fieldOrder is the order in which fields choose their columns. Fields that few columns fit come first.
 var fieldOrder = []Field{
 	IDBan, Lat, Lon, Pair, Shape, X, Y, Email, HouseNumber, Suffix, StreetType, PostalTown, PostalCode, InseeCode, City, Country, Line2, Line1, StreetName,
 	Monday, Tuesday, Wednesday, Thursday, Friday, Saturday, Sunday, Hours, Phone, Website, Tags, Properties, Active, bareNumber, Name,
 }
 
-// matchByName gives each field the best of the columns that are called after it, with a rank within [low, high), and whose content
-// agrees. Of several the one that is fuller by a twentieth of the rows wins, otherwise the one with the better name.
+// matchByName gives each field the best of the columns that are named after it, with a rank within [low, high), and whose content
+// agrees. If there are several, the one that is fuller by a twentieth of the rows wins, otherwise the one with the better name.
 func (s *guesser) matchByName(low, high int) {
 	for _, field := range fieldOrder {
 		best, bestRank := -1, 0
@@ -207,8 +207,8 @@ func (s *guesser) matchByName(low, high int) {
 // fallbackFields are the fields that a row may have in another column than most rows: contact:city instead of addr:city.
 var fallbackFields = []Field{HouseNumber, StreetName, Line1, PostalCode, City, Phone, Email, Website, Hours}
 
-// addFallbacks marks the properties that are called after a field exactly, and whose content agrees: a row without the field's own
-// column takes it from there. A column of the very same name is about something else: the operator next to the place.
+// addFallbacks marks the properties that are named exactly after a field, and whose content agrees: a row without the field's own
+// column takes it from there. A column of the very same name is about something else: the operator of the site.
 func (s *guesser) addFallbacks() {
 	found := map[Field]int{}
 	for _, f := range fallbackFields {
@@ -227,10 +227,10 @@ func (s *guesser) addFallbacks() {
 	}
 }
 
-// expectedFields are the fields whose columns people look for in what an import stored.
+// expectedFields are the fields whose columns people expect an import to store.
 var expectedFields = []Field{Name, Line1, PostalCode, City, InseeCode, Lat, Lon, Phone, Email, Website, Hours}
 
-// findMisnamed finds the columns that are called exactly after a field and do not hold it. If another column holds the field, nothing is
+// findMisnamed finds the columns that are named exactly after a field but do not hold it. If another column holds the field, nothing is
 // missing.
 func (s *guesser) findMisnamed() {
 	for _, f := range expectedFields {
@@ -247,7 +247,7 @@ func (s *guesser) findMisnamed() {
 	}
 }
 
-// hasExactField reports whether a column is called exactly after a field that its content agrees with. Another column may have that
+// hasExactField reports whether a column is named exactly after a field, and its content agrees. Another column may have that
 // field already; this one holds no other.
 func (c *Stats) hasExactField() bool {
 	return slices.ContainsFunc(c.matches, func(m nameMatch) bool {
@@ -255,7 +255,7 @@ func (c *Stats) hasExactField() bool {
 	})
 }
 
-// isBetter compares two columns of one field by how full they are, and then by their names.
+// isBetter compares two columns of one field by how full they are, then by their names.
 func (s *guesser) isBetter(filled, rank, otherFilled, otherRank int) bool {
 	if margin := s.profile.Rows / 20; filled > otherFilled+margin || otherFilled > filled+margin {
 		return filled > otherFilled
@@ -263,7 +263,7 @@ func (s *guesser) isBetter(filled, rank, otherFilled, otherRank int) bool {
 	return rank < otherRank
 }
 
-// assignIfFuller gives a column to a field, unless a column with a better name has it that is at least half as full.
+// assignIfFuller gives a column to a field, unless a column with a better name that is at least half as full has it.
 func (s *guesser) assignIfFuller(f Field, column int) {
 	if column < 0 {
 		return
@@ -278,7 +278,7 @@ func (s *guesser) assignIfFuller(f Field, column int) {
 }
 
 // decideBareNumber makes a column called only "number" the house number if there is a street whose lines rarely begin with one, unless the
-// numbers rise from row to row, as those of rows do, and no suffix or type of street stands next to them.
+// numbers rise from row to row, as row numbers do, and no suffix or type of street stands next to them.
 func (s *guesser) decideBareNumber() {
 	column, ok := s.m.Find(bareNumber)
 	if !ok {
@@ -304,8 +304,8 @@ func (s *guesser) decideBareNumber() {
 	}
 }
 
-// nameProperties gives every column that nothing took a key in proprietes: its own name. A column without a name, or with one that
-// another has, is told apart by a number.
+// nameProperties gives every unassigned column a key in proprietes: its own name. A column without a name, or with one that
+// another has, gets a number.
 func (s *guesser) nameProperties() {
 	used, next := map[string]bool{}, map[string]int{}
 	for i, c := range s.m.Columns {

@@ -9,29 +9,29 @@ import (
 	"lieudit/http/sitefile/record"
 )
 
-// ID is what a file calls its sites.
+// ID is how a file identifies its sites.
 type ID struct {
-	Column int      // -1: none
-	Hash   []string // fields or columns whose values an id is made of; "*" is all columns
-	Reason string   // why there is no Column, where one is called like an id
+	Column int      // -1 if there is none
+	Hash   []string // fields or columns from whose values an id is made; "*" is all columns
+	Reason string   // why there is no Column, if one is named like an id
 
-	IsUnknown bool // the user names a column that the file does not have, which is said already
+	IsUnknown bool // the user named a column that the file does not have, which is reported already
 
-	Candidates []int // columns called like ids that are not unique, the best first, where there is no Column
+	Candidates []int // columns named like ids that are not unique, the best first, if there is no Column
 
-	IsLikeOne bool // Column was taken because its name is like that of an id and its values are unique, which the user is told
+	IsLikeOne bool // Column was chosen because its name is like that of an id and its values are unique, which is reported to the user
 
 	HasFewGaps bool // a few rows have no value in Column, and are left out
 
 	HasDecimalSuffix bool // every value of Column ends in .0, as programs write whole numbers that they took for decimals
 }
 
-// hashPrefix begins an --id that names what ids are made of.
+// hashPrefix begins an --id that names the parts of ids.
 const hashPrefix = "hash:"
 
 // chooseID chooses the column of ids: the user's; otherwise the first of a known name that is unique; otherwise the id of a feature; otherwise one
-// that is unique and called like an id. Up to one row in a hundred may have none: it is left out. Row numbers are not ids: the next export
-// gives them to other places. Without any, ID.Column is -1: the caller offers a hash.
+// that is unique and named like an id. Up to one row in a hundred may lack it and is left out. Row numbers are not ids: the next export
+// gives them to other sites. Without an id, ID.Column is -1 and the caller offers a hash.
 func (s *guesser) chooseID() {
 	s.m.ID.Column = -1
 	s.findID()
@@ -65,7 +65,7 @@ func (s *guesser) findID() {
 	}
 }
 
-// applyGivenID takes the column or the hash that the user names.
+// applyGivenID applies the column or the hash that the user named.
 func (s *guesser) applyGivenID() {
 	if list, isHash := strings.CutPrefix(s.given.ID, hashPrefix); isHash {
 		for part := range strings.SplitSeq(list, ",") {
@@ -79,7 +79,7 @@ func (s *guesser) applyGivenID() {
 	}
 	for i, c := range s.m.Columns {
 		if strings.EqualFold(strings.TrimSpace(c), strings.TrimSpace(s.given.ID)) {
-			if s.m.ID.Column = i; s.m.Targets[i].Evidence != ByUser { // else it is a field too
+			if s.m.ID.Column = i; s.m.Targets[i].Evidence != ByUser { // otherwise it is a field too
 				s.assign(i, ExternalID, ByUser)
 			}
 			return
@@ -89,19 +89,19 @@ func (s *guesser) applyGivenID() {
 	s.m.ID.IsUnknown = true
 }
 
-// hashFields are the fields that ids can be made of.
+// hashFields are the fields from which ids can be made.
 func hashFields() []string {
 	return []string{"nom", "ligne_1", "ligne_2", "code_postal", "commune", "code_insee", "lat", "lon", "telephone", "email", "site_web"}
 }
 
-// canHash reports whether ids can be made of a field, a column or with * of all cells.
+// canHash reports whether ids can be made from a field, a column or, with *, all cells.
 func (s *guesser) canHash(part string) bool {
 	return part == "*" || slices.Contains(hashFields(), part) ||
 		slices.ContainsFunc(s.m.Columns, func(c string) bool { return foldKey(c) == foldKey(part) })
 }
 
 // idCandidates are the columns that may hold ids, the best name first. The id of a feature stands between known names and those
-// that are only like an id.
+// that only resemble one.
 func (s *guesser) idCandidates() []int {
 	ranks := map[int]int{}
 	for i, c := range s.profile.Columns {
@@ -123,7 +123,7 @@ func (s *guesser) idCandidates() []int {
 // isSequence reports whether a column counts its rows.
 func (c *Stats) isSequence() bool { return c.isCounting && c.Filled > 2 }
 
-// hasDecimalSuffix reports whether every sample is a whole number with .0 behind it.
+// hasDecimalSuffix reports whether every sample is a whole number followed by .0.
 func (c *Stats) hasDecimalSuffix() bool {
 	return c.share(func(v sample) bool {
 		digits, ok := strings.CutSuffix(v.text, ".0")
@@ -131,7 +131,7 @@ func (c *Stats) hasDecimalSuffix() bool {
 	}) == 1
 }
 
-// reportUnusableID says why the best known column of ids cannot be used.
+// reportUnusableID reports why the best known column of ids cannot be used.
 func (s *guesser) reportUnusableID(i int) {
 	c := s.profile.Columns[i]
 	if missing := s.profile.Rows - c.Filled; missing > 0 {
@@ -149,7 +149,7 @@ func (s *guesser) reportUnusableID(i int) {
 	s.m.ID.Reason = fmt.Sprintf("the column %q has the same value more than once: %s", s.m.Columns[i], strings.Join(examples, ", "))
 }
 
-// describeEmpty says how many cells are empty, and where the first one is.
+// describeEmpty describes how many cells are empty, and where the first one is.
 func describeEmpty(line, count int) string {
 	if count == 1 {
 		return fmt.Sprintf("line %d", line)

@@ -1,14 +1,14 @@
-// Package mapping finds out what the columns of a file of places hold: which one is the name, which the postcode, which two the
-// position. It knows nothing about formats of files, and it changes no value.
+// Package mapping finds out what the columns of a file of sites hold: which one is the name, which the postcode, which two the
+// position. It knows nothing about file formats, and it changes no value.
 //
 // A column is recognized by its name first, in the table of names.go, and its content must agree: a column `telephone` of yes and
-// no is not a telephone. A column whose name says nothing is recognized by its content, where it fits one field alone. What has no
-// field becomes a property of the site under the name of its column, so that no fact of the file is lost.
+// no is not a telephone. A column whose name says nothing is recognized by its content if that fits exactly one field. A column without a
+// field becomes a property of the site under its own name, so that no fact of the file is lost.
 //
-//	record.Record ──► Profile.Observe ──► Profile ──► Guess, with what the user said (Given) ──► Mapping
+//	record.Record ──► Profile.Observe ──► Profile ──► Guess, with the user's wishes (Given) ──► Mapping
 //
-// Profile is a sample of each column and whether its values are unique. Mapping says for each column a Target, and for a site
-// where its position comes from (Positions) and which column is its external_id (ID).
+// Profile holds a sample of each column and whether its values are unique. Mapping has a Target for each column, and the origin of
+// positions (Positions) and of external ids (ID).
 package mapping
 
 import (
@@ -17,7 +17,7 @@ import (
 	"strings"
 )
 
-// Field is what a column can hold. Those of a site have the names of the API.
+// Field is what a column can hold. The fields of a site have the names of the API.
 type Field string
 
 // The fields of a site.
@@ -39,10 +39,10 @@ const (
 	Website    Field = "site_web"
 	Tags       Field = "tags"
 	Properties Field = "proprietes"
-	Active     Field = "actif" // whether the place is in business: one that is not is left out, and a sync makes it inactive
+	Active     Field = "actif" // whether the site is in business: a closed one is left out, and a sync makes it inactive
 )
 
-// Parts that a site's fields are made from.
+// Parts from which a site's fields are made.
 const (
 	HouseNumber Field = "numero"
 	Suffix      Field = "rep"
@@ -61,7 +61,7 @@ const (
 	Saturday    Field = "samedi"
 	Sunday      Field = "dimanche"
 
-	// bareNumber is a column called only "number": a house number where the street has none, otherwise a property. It never leaves Guess.
+	// bareNumber is a column called only "number": a house number if the street has none, otherwise a property. It never leaves Guess.
 	bareNumber Field = "numero?"
 	// Address is the address of an exported site as one text of JSON.
 	Address Field = "adresse"
@@ -72,30 +72,30 @@ const (
 // Weekdays are the fields of the days, from Monday on.
 var Weekdays = [7]Field{Monday, Tuesday, Wednesday, Thursday, Friday, Saturday, Sunday}
 
-// Evidence says how a column was recognized.
+// Evidence is how a column was recognized.
 type Evidence string
 
-// The witnesses.
+// The kinds of evidence.
 const (
 	ByName    Evidence = "name"
 	ByContent Evidence = "content"
 	ByUser    Evidence = "given"
 )
 
-// Target is what becomes of a column: a field, a property, or nothing.
+// Target is where a column is stored: in a field, in a property, or not at all.
 type Target struct {
 	Field       Field    // "": none
 	Evidence    Evidence // of Field
-	IsSecondary bool     // the column holds a position, and is read only where a row has no better one
-	Property    string   // the key in proprietes; "": none
-	Fallback    Field    // of a property: a field that a row takes from here too, where its own column is empty
-	LeftOut     string   // why the column is not stored; "" where it is
+	IsSecondary bool     // the column holds a position, and is read only if a row has no better one
+	Property    string   // the key in proprietes; "" without one
+	Fallback    Field    // of a property: a field that a row also takes from here if its own column is empty
+	LeftOut     string   // why the column is not stored; "" if it is
 }
 
-// notStored is how a mapping is written of a column that is left out.
+// notStored is the written target of a column that is left out.
 const notStored = "-"
 
-// String is a target as a mapping is written: the field; proprietes, or proprietes+telephone for one that is a fallback too; - for a
+// String writes a target: the field; proprietes, or proprietes+telephone for one that is a fallback too; - for a
 // column that is not stored.
 func (t Target) String() string {
 	switch {
@@ -109,7 +109,7 @@ func (t Target) String() string {
 	return string(Properties)
 }
 
-// ParseTarget reads a target that String wrote, or that a user types; false where it names no field.
+// ParseTarget reads a target that String wrote or that a user typed; false if it names no field.
 func ParseTarget(text string) (t Target, ok bool) {
 	name, fallback, isFallback := strings.Cut(strings.ToLower(strings.TrimSpace(text)), "+")
 	name = strings.TrimPrefix(name, "adresse.")
@@ -124,9 +124,9 @@ func ParseTarget(text string) (t Target, ok bool) {
 	return Target{Field: Field(name)}, !isFallback && slices.Contains(FieldNames(), name)
 }
 
-// Mapping is what becomes of the columns of a file.
+// Mapping assigns targets to the columns of a file.
 type Mapping struct {
-	Columns   []string // names as they stand in the file
+	Columns   []string // names as in the file
 	Targets   []Target // of each column
 	Positions []Position
 	ID        ID
@@ -138,13 +138,13 @@ type Mapping struct {
 	IsFlatExport bool
 }
 
-// Misnamed is a column that is called exactly after a field which no column holds, and whose content is something else.
+// Misnamed is a column that is named exactly after a field which no column holds, and whose content is something else.
 type Misnamed struct {
 	Column int
 	Field  Field
 }
 
-// ColumnKeys tell the columns of a file apart: the name of each, with #2 behind it for the second one of the same name.
+// ColumnKeys identify the columns of a file: each is the name, with #2 appended for the second column of that name.
 func (m *Mapping) ColumnKeys() []string {
 	keys, count := make([]string, len(m.Columns)), map[string]int{}
 	for i, name := range m.Columns {
@@ -158,7 +158,7 @@ func (m *Mapping) ColumnKeys() []string {
 	return keys
 }
 
-// Find is the index of the column with a field, the first one of several; false where there is none.
+// Find is the index of the column with a field, the first one of several; false if there is none.
 func (m *Mapping) Find(f Field) (int, bool) {
 	for i, t := range m.Targets {
 		if t.Field == f {
@@ -168,7 +168,7 @@ func (m *Mapping) Find(f Field) (int, bool) {
 	return 0, false
 }
 
-// FieldNames are the fields that a user can give a column, as they are written.
+// FieldNames are the written fields that a user can give a column.
 func FieldNames() []string {
 	return []string{
 		"external_id", "nom", "ligne_1", "ligne_2", "code_postal", "commune", "code_insee", "pays", "id_ban", "lat", "lon", "horaires", "telephone", "email", "site_web", "tags",

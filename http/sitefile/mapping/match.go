@@ -10,19 +10,19 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// nameMatch is a field that a column is called after. The lower the rank, the better the name fits.
+// nameMatch is a field after which a column is named. The lower the rank, the better the name fits.
 type nameMatch struct {
 	field Field
 	rank  int
 }
 
-// patternRank is added to the rank of a name that fits a pattern only.
+// patternRank is added to the rank of a name that fits only a pattern.
 const patternRank = 1000
 
-// variantPenalty is added to the rank of a name that fits only without its containers or the words for what the row is about.
+// variantPenalty is added to the rank of a name that fits only without its containers or the words for the subject of the row.
 const variantPenalty = 100
 
-// matchName is the fields that a column may hold by its name, the best first.
+// matchName returns the fields that a column may hold by its name, the best first.
 func matchName(column string) []nameMatch {
 	best := map[Field]int{}
 	for form, name := range nameVariants(column) {
@@ -43,8 +43,8 @@ func matchName(column string) []nameMatch {
 	return found
 }
 
-// nameVariants is the forms in which a name is looked up: whole; without the containers before its last dot; and without the words for
-// what the row is about; and in the singular.
+// nameVariants returns the forms in which a name is looked up: whole; without the containers before its last dot; without the words for
+// the subject of the row; and in the singular.
 func nameVariants(column string) []string {
 	forms := []string{normalizeName(column)}
 	if at := strings.LastIndexByte(column, '.'); at > 0 && areContainers(column[:at]) {
@@ -115,13 +115,13 @@ func (line *fieldNames) match(name string) (rank int, ok bool) {
 	return 0, false
 }
 
-// placeNumberRank is the rank of the number of a place: a name that says it is an id, though it is not in the table.
+// placeNumberRank is the rank of the number of a site: a name that marks it as an id, though it is not in the table.
 const placeNumberRank = patternRank / 2
 
 // gluedID is a name that begins with id, in one word: idgaia, idstation.
 var gluedID = regexp.MustCompile(`^id[a-df-z][a-z]{2,}$`)
 
-// isPlaceNumber reports whether a name is a word for a number and words for a place: N° magasin, code agence, ref boutique.
+// isPlaceNumber reports whether a name is a word for a number and words for a site: N° magasin, code agence, ref boutique.
 func isPlaceNumber(words []string) bool {
 	ids, places := 0, 0
 	for _, w := range words {
