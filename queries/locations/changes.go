@@ -13,19 +13,19 @@ import (
 	"lieudit/schemas/table"
 )
 
-// ChangesCursor is a place in the changes of an account: after the change of one row. Its zero value is before all of them. Log is the
-// UUID of the log, whose positions mean nothing in another one.
+// ChangesCursor marks a point in the changes of an account: after the change of one row. Its zero value is before all changes. Log is
+// the UUID of the log, because its positions mean nothing in another log.
 type ChangesCursor struct {
 	Log      string `json:"l"`
 	Position int64  `json:"p"`
 	Row      string `json:"r"`
 }
 
-// afterPosition as the row of a ChangesCursor is after all rows that changed at its position. Rows begin with their account, whose id
-// has no such sign.
+// afterPosition, as the row of a ChangesCursor, sorts after all rows that changed at its position. Rows begin with their account,
+// whose id never contains this character.
 const afterPosition = "~"
 
-// Change is a site or a referential, of which one is nil, as it is now, and when it became so.
+// Change is a site or a referential (the other is nil) in its current state, with the time of its last change.
 type Change struct {
 	Site        *locations.Site
 	Referential *Referential
@@ -36,12 +36,12 @@ type Change struct {
 // ChangesPage is a part of the changes of an account.
 type ChangesPage struct {
 	After    ChangesCursor
-	Until    ChangesCursor // where the list ends; zero: at the current position of the read model
+	Until    ChangesCursor // where the list ends; zero means the current position of the read model
 	Limit    int           // at least 1
-	MaxBytes int           // the page ends with the site whose content reaches this many bytes in all; 0: no limit
+	MaxBytes int           // the page ends with the site at which the content reaches this many bytes; 0 means no limit
 }
 
-// Changes are a page of changes, and where to continue.
+// Changes is a page of changes, with the cursor from which to continue.
 type Changes struct {
 	Found []Change
 	Next  ChangesCursor
@@ -49,11 +49,11 @@ type Changes struct {
 	More  bool          // there are more changes before Until
 }
 
-// ListChanges are the sites and referentials of an account that changed after a cursor, by the place of their last change on the log.
-// Each is listed once, however often it changed, in its current state. One that changes while the list is read page by page is listed
-// again later. Changes that were not listed are all after Next. A cursor of another log is refusal.CursorExpired.
+// ListChanges returns the sites and referentials of an account that changed after a cursor, by the log position of their last change.
+// Each is listed once in its current state, however often it changed. One that changes while the list is read page by page is listed
+// again later. All changes that were not listed are after Next. A cursor of another log is refusal.CursorExpired.
 //
-// The list ends at the read model's position, which is read first. A row that is written later is not taken for one before that.
+// The list ends at the read model's position, which is read first, so that rows written later are left out.
 func (p *Reader) ListChanges(ctx context.Context, account string, page ChangesPage) (listed Changes, err error) {
 	err = p.registry.ReadAccount(ctx, table.LocationsModel, account, func(db *sqldb.DB) error {
 		end := ChangesCursor{Row: afterPosition}
@@ -74,7 +74,7 @@ func (p *Reader) ListChanges(ctx context.Context, account string, page ChangesPa
 		case listed.More:
 			listed.Next = listed.Found[len(listed.Found)-1].cursor
 			listed.Next.Log = end.Log
-		case page.After.Position > end.Position: // another instance gave it, whose read model is ahead
+		case page.After.Position > end.Position: // it comes from another instance, whose read model is ahead
 			listed.Next = page.After
 		default:
 			listed.Next = end
@@ -84,7 +84,7 @@ func (p *Reader) ListChanges(ctx context.Context, account string, page ChangesPa
 	return listed, err
 }
 
-// changesRange is the range of rows that changed after a page's cursor and not after a position.
+// changesRange returns the range of rows that changed after a page's cursor and not after a position.
 func changesRange[R any](account, column string, page ChangesPage, end int64) sqldb.Range[R] {
 	return sqldb.Range[R]{
 		Where: "account = ? and " + column + " >= ? and (" + column + " > ? or id > ?) and " + column + " <= ?",
@@ -109,7 +109,7 @@ func selectChanges(ctx context.Context, db *sqldb.DB, account string, page Chang
 		return nil, false, err
 	}
 	all = slices.SortedFunc(slices.Values(slices.Concat(sites, referentials)), func(a, b Change) int { return a.cursor.compare(b.cursor) })
-	// If a table has more rows than were read, the changes after its last row that was read are not known.
+	// If a table has more rows than were read, the changes after the last row read are not known.
 	known := len(all)
 	for _, part := range []struct {
 		found []Change

@@ -2,7 +2,7 @@
 // fills (table.LocationsModel). Answers are as old as the read model is: a caller that must see its own write waits for
 // its position first. While an account is stopped every answer about it is a *table.StoppedError.
 //
-// Searching by text or place is the subject of the packages below: search is the contract, memory and meili keep it.
+// The packages below search sites by text or position: search is the contract, memory and meili implement it.
 package locations
 
 import (
@@ -30,10 +30,10 @@ type Reader struct{ registry *sqldb.Registry }
 func New(registry *sqldb.Registry) *Reader { return &Reader{registry} }
 
 var (
-	// ErrNotFound: the account has no such referential, or the referential no such site. It is refusal.NotFound for the
+	// ErrNotFound means that the account has no such referential, or the referential has no such site. It is refusal.NotFound for the
 	// client.
 	ErrNotFound = fmt.Errorf("not among the locations: %w", refusal.NotFound)
-	// ErrInvalidCursor: the cursor is not one that a list returned.
+	// ErrInvalidCursor means that no list returned the cursor.
 	ErrInvalidCursor = errors.New("not a cursor")
 )
 
@@ -51,7 +51,7 @@ const (
 	ReferentialArchived = "archived"
 )
 
-// ListReferentials are an account's referentials by code: those of a status, or all if status is "". The cursor of a page is the
+// ListReferentials returns an account's referentials by code: those of a status, or all if status is "". The cursor of a page is the
 // code of its last referential.
 func (p *Reader) ListReferentials(ctx context.Context, account, status string, page Page) (found []Referential, next string, err error) {
 	where := map[string]string{ReferentialActive: " and archived = 0", ReferentialArchived: " and archived <> 0"}[status]
@@ -72,7 +72,7 @@ func (p *Reader) ListReferentials(ctx context.Context, account, status string, p
 	return found, next, nil
 }
 
-// FindReferential is one referential of an account, or ErrNotFound.
+// FindReferential returns one referential of an account, or ErrNotFound.
 func (p *Reader) FindReferential(ctx context.Context, account, code string) (Referential, error) {
 	r, err := selectOne(ctx, p, account, table.Referentials, table.ReferentialID(account, code))
 	return referentialFromRow(r), err
@@ -82,7 +82,7 @@ func referentialFromRow(r table.Referential) Referential {
 	return Referential{r.Code, r.Name, r.Created.Time(), r.Archived.Time(), int(r.ActiveSites)}
 }
 
-// FindSite is one site of a referential, active or not, or ErrNotFound.
+// FindSite returns one site of a referential, active or not, or ErrNotFound.
 func (p *Reader) FindSite(ctx context.Context, account, code, externalID string) (locations.Site, error) {
 	row, err := selectOne(ctx, p, account, table.Sites, table.SiteID(account, code, externalID))
 	if err != nil {
@@ -91,7 +91,7 @@ func (p *Reader) FindSite(ctx context.Context, account, code, externalID string)
 	return locations.SiteFromRow(row)
 }
 
-// selectOne is the row of a key, or ErrNotFound.
+// selectOne returns the row of a key, or ErrNotFound.
 func selectOne[R any](ctx context.Context, p *Reader, account string, t table.Table[R], key string) (row R, err error) {
 	rows, err := selectRows(ctx, p, account, t, "where id = ?", key)
 	if err == nil && len(rows) == 0 {
@@ -111,7 +111,7 @@ func selectRows[R any](ctx context.Context, p *Reader, account string, t table.T
 	return rows, err
 }
 
-// selectWithin reads the first rows of a range, of an account.
+// selectWithin reads the first rows of a range of an account.
 func selectWithin[R any](ctx context.Context, p *Reader, account string, t table.Table[R], r sqldb.Range[R]) (rows []R, more bool, err error) {
 	err = p.registry.ReadAccount(ctx, table.LocationsModel, account, func(db *sqldb.DB) error {
 		rows, more, err = sqldb.SelectWithin(ctx, db, t, r)
@@ -120,17 +120,17 @@ func selectWithin[R any](ctx context.Context, p *Reader, account string, t table
 	return rows, more, err
 }
 
-// Page is a part of a list. The cursor "" is that of the first page; as a result it says that there is no next page.
+// Page is a part of a list. The cursor "" is that of the first page; as a result it means that there is no next page.
 type Page struct {
 	Cursor   string
 	Limit    int // at least 1
-	MaxBytes int // the page ends with the row whose content reaches this many bytes in all; 0: no limit
+	MaxBytes int // the page ends with the row at which the content reaches this many bytes; 0 means no limit
 }
 
 func (p Page) maxBytes() int { return cmp.Or(p.MaxBytes, math.MaxInt) }
 
-// ListSites are the sites of a referential by external id. A status of "" lists all of them, unlike in a search. A page
-// begins after the last site of the page before, whatever happened to that site since.
+// ListSites returns the sites of a referential by external id. A status of "" lists all of them, unlike in a search. A page begins
+// after the last site of the page before, whatever happened to that site since.
 func (p *Reader) ListSites(ctx context.Context, account, code string, status search.Status, page Page) (found []locations.Site, next string, err error) {
 	after, err := parseCursor(page.Cursor)
 	if err != nil {
@@ -158,11 +158,11 @@ const (
 	iterationBytes = 64 << 10
 )
 
-// TakeTurn waits until a page may be read. release is called once it was.
+// TakeTurn waits until a page may be read. release is called after it was read.
 type TakeTurn func(context.Context) (release func(), err error)
 
 // ActiveSites yields the active sites of a referential by external id, a page in each turn. An error is the last element. A site that
-// changes meanwhile comes as it was before or as it is after.
+// changes meanwhile is yielded as it was before or after the change.
 func (p *Reader) ActiveSites(ctx context.Context, account, code string, takeTurn TakeTurn) iter.Seq2[locations.Site, error] {
 	return func(yield func(locations.Site, error) bool) {
 		for page := (Page{Limit: iterationRows, MaxBytes: iterationBytes}); ; {

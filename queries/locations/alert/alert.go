@@ -1,6 +1,6 @@
-// Package alert finds what is doubtful in a customer's sites: positions that cannot be meant, and what a site lacks. Its one
-// constraint: it refuses nothing, and a doubt must be worth a look. A position in the sea off its commune, or in the next
-// department near its border, is none.
+// Package alert finds what is doubtful in a customer's sites: positions that cannot be meant, and missing data. It refuses
+// nothing, and an alert must be worth a look: a position in the sea off its commune, or just across the border of its
+// department, does not cause one.
 //
 //	locations.Content, locations.Position ──Checker.Check──► []Alert
 //	                            commune.Table ──► where communes and departments lie
@@ -20,7 +20,7 @@ import (
 type Code string
 
 const (
-	InvertedPosition Code = "position_inversee" // outside France, and inside when lat and lon are turned
+	InvertedPosition Code = "position_inversee" // outside France, but inside if lat and lon are swapped
 	NullPosition     Code = "position_nulle"    // 0, 0
 	FarPosition      Code = "position_loin"     // far from the commune or the department of the address
 	CommunePosition  Code = "place_commune"     // the address was placed at the centre of a commune
@@ -28,7 +28,7 @@ const (
 	EmptyName        Code = "sans_nom"
 )
 
-// Codes are all codes, the gravest first.
+// Codes lists all codes, the gravest first.
 var Codes = [...]Code{InvertedPosition, NullPosition, FarPosition, CommunePosition, EmptyAddress, EmptyName}
 
 // Alert is a doubt about a site. Message is a French sentence.
@@ -53,9 +53,8 @@ func NewChecker(t *commune.Table) *Checker {
 	return c
 }
 
-// Check returns the alerts of a site, at most one of them about where its position lies. p is the position that the site has or
-// will have, nil for none; of one that was geocoded the precision alone matters, since geocoding keeps to the codes of the
-// address.
+// Check returns the alerts of a site, at most one of them about its position. p is the position that the site has or will have,
+// or nil. Only the precision of a geocoded position is checked, because geocoding respects the codes of the address.
 func (c *Checker) Check(content locations.Content, p *locations.Position) (found []Alert) {
 	switch {
 	case p == nil:
@@ -75,12 +74,12 @@ func (c *Checker) Check(content locations.Content, p *locations.Position) (found
 	return found
 }
 
-// isEmptyAddress reports whether an address says nothing but a country.
+// isEmptyAddress reports whether an address holds nothing but a country.
 func isEmptyAddress(a *locations.SiteAddress) bool {
 	return a == nil || strings.TrimSpace(a.Line1+a.Line2+a.PostalCode+a.City+a.InseeCode) == ""
 }
 
-// checkPosition finds the gravest doubt about a position that the customer gave. Of a site abroad only 0, 0 is doubtful.
+// checkPosition finds the gravest alert about a position that the customer gave. For a site abroad only 0, 0 is doubtful.
 func (c *Checker) checkPosition(content locations.Content, p geo.Point) (Alert, bool) {
 	if p == (geo.Point{}) {
 		return Alert{NullPosition, "La position est lat 0, lon 0, au large de l'Afrique."}, true

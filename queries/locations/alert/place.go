@@ -12,8 +12,8 @@ import (
 	"lieudit/schemas/locations"
 )
 
-// How far a position may be, in metres, from the bounds of its commune, and from those of the nearest commune of its
-// department. The bounds hold the addresses of a commune: its woods and beaches lie a little outside.
+// How far a position may be, in metres, from the bounds of its commune, and from those of the nearest commune of its department. The
+// bounds enclose the addresses of a commune; its woods and beaches may lie a little outside.
 const (
 	communeTolerance    = 30_000
 	departmentTolerance = 10_000
@@ -21,12 +21,12 @@ const (
 
 // department is a department or an overseas territory, its communes and the box around them.
 type department struct {
-	communes []*commune.Commune // those that are located
+	communes []*commune.Commune // those that have a position
 	box      commune.Bounds
 }
 
-// groupByDepartment groups the communes of a table by the codes of their departments. The islands of the southern seas are left
-// out: nobody lives there, and the box around them holds half an ocean.
+// groupByDepartment groups the communes of a table by the codes of their departments. It leaves out the islands of the southern seas:
+// nobody lives there, and the box around them covers half an ocean.
 func groupByDepartment(t *commune.Table) map[string]*department {
 	all := map[string]*department{}
 	for c := range t.All() {
@@ -48,7 +48,7 @@ func groupByDepartment(t *commune.Table) map[string]*department {
 	return all
 }
 
-// isInFrance reports whether a position lies in the box of a department, or so near that it may be at its coast.
+// isInFrance reports whether a position lies in the box of a department, or near enough to be on its coast.
 func (c *Checker) isInFrance(p geo.Point) bool {
 	const margin = 0.1 // degrees
 	for _, b := range c.boxes {
@@ -59,8 +59,8 @@ func (c *Checker) isInFrance(p geo.Point) bool {
 	return false
 }
 
-// findFarPlace finds what a position is too far from to be that of an address, as "412 km de sa commune, Mende (48095)": the
-// commune, or else the department of the postcode.
+// findFarPlace finds what a position is too far from to be that of an address: the commune or, failing that, the department of the
+// postcode. The text has the form "412 km de sa commune, Mende (48095)".
 func (c *Checker) findFarPlace(a locations.SiteAddress, p geo.Point) (place string, isFar bool) {
 	postcode := strings.ReplaceAll(a.PostalCode, " ", "")
 	served := c.communes.ByPostcode(postcode)
@@ -83,9 +83,9 @@ func (c *Checker) findFarPlace(a locations.SiteAddress, p geo.Point) (place stri
 	return fmt.Sprintf("%d km du département %s (%s), celui du code postal %s", toKilometres(metres), code, division.Name, postcode), true
 }
 
-// findCommunes are the communes that an address may be in: that of its INSEE code; otherwise those of its postcode, which its commune
-// tells apart; without a postcode all of that name. Names are compared only where it matters: not if the position is
-// near each commune of the postcode.
+// findCommunes returns the communes that an address may be in: that of its INSEE code; otherwise those of its postcode, narrowed down
+// by the name of its commune; without a postcode, all communes of that name. Names are compared only if that matters, which is not
+// the case if the position is near every commune of the postcode.
 func (c *Checker) findCommunes(a locations.SiteAddress, served []*commune.Commune, p geo.Point) []*commune.Commune {
 	if found, ok := c.communes.ByCode(strings.ToUpper(strings.TrimSpace(a.InseeCode))); ok {
 		return []*commune.Commune{found}
@@ -108,7 +108,8 @@ func (c *Checker) findCommunes(a locations.SiteAddress, served []*commune.Commun
 	return both
 }
 
-// findNearest is the located commune nearest to a position, and how many metres its bounds are away; nil without one.
+// findNearest returns the commune nearest to a position, and the distance to its bounds in metres. It returns nil if no commune has a
+// position.
 func findNearest(communes []*commune.Commune, p geo.Point) (least float64, nearest *commune.Commune) {
 	for _, c := range communes {
 		if !c.Located() {
@@ -121,8 +122,8 @@ func findNearest(communes []*commune.Commune, p geo.Point) (least float64, neare
 	return least, nearest
 }
 
-// findNearestDepartment is the department nearest to a position, and how many metres its nearest commune is away; "" where none
-// of the codes is known.
+// findNearestDepartment returns the department nearest to a position, and the distance to its nearest commune in metres. It returns
+// "" if all codes are unknown.
 func (c *Checker) findNearestDepartment(codes []string, p geo.Point) (least float64, nearest string) {
 	for _, code := range codes {
 		d, ok := c.departments[code]
@@ -136,8 +137,8 @@ func (c *Checker) findNearestDepartment(codes []string, p geo.Point) (least floa
 	return least, nearest
 }
 
-// departmentCodes are the departments that a postcode may be in: those of the communes that it serves, or else, for one of
-// companies (CEDEX), those of its first digits. A text that is not a postcode has none.
+// departmentCodes returns the departments that a postcode may be in: those of the communes that it serves or, for a company postcode
+// (CEDEX), those of its first digits. It returns nil for a text that is not a postcode.
 func departmentCodes(postcode string, served []*commune.Commune) (codes []string) {
 	for _, s := range served {
 		if code := s.Department(); !slices.Contains(codes, code) {
@@ -155,8 +156,8 @@ func departmentCodes(postcode string, served []*commune.Commune) (codes []string
 	return []string{commune.DepartmentOf(postcode)}
 }
 
-// distanceToBounds is how many metres a position is from a rectangle; 0 inside. It is measured on the plane where that is exact
-// to a hundredth, since a large batch needs it often.
+// distanceToBounds returns the distance in metres from a position to a rectangle, 0 inside. It is computed on the plane as long as
+// that is accurate to one percent, because a large batch needs it often.
 func distanceToBounds(p geo.Point, b commune.Bounds) float64 {
 	const planeEnd = 100_000 // metres
 	nearest := geo.Point{Lat: min(max(p.Lat, b.South), b.North), Lon: min(max(p.Lon, b.West), b.East)}

@@ -8,8 +8,8 @@ import (
 	"lieudit/queries/address/text"
 )
 
-// departmentOf is the department that a country names, empty where it is any, and whether the country is France as people write
-// it, or the name or ISO code of one of its parts.
+// departmentOf reports whether a country is France as people write it, or the name or ISO code of one of its parts. It returns
+// the department that the country names, or "" for all of France.
 func departmentOf(country string) (department string, isFrench bool) {
 	switch text.Fold(country) {
 	case "", "fr", "fra", "france":
@@ -34,13 +34,13 @@ func departmentOf(country string) (department string, isFrench bool) {
 	return "", false
 }
 
-// IsFrenchCountry reports whether addresses of a country are in the BAN. No country is France.
+// IsFrenchCountry reports whether addresses of a country are in the BAN. An empty country is France.
 func IsFrenchCountry(country string) bool {
 	_, isFrench := departmentOf(country)
 	return isFrench
 }
 
-// codeOf is the postcode that was read in a text, or empty.
+// codeOf returns the postcode that was read in a text, or "".
 func codeOf(q *parse.Question) string {
 	if q.Postcode.Code == 0 {
 		return ""
@@ -48,8 +48,8 @@ func codeOf(q *parse.Question) string {
 	return search.PostcodeText(q.Postcode.Code)
 }
 
-// digitsOf is a postcode without blanks, signs and the letters of the country. One of four digits lost its zero in a
-// spreadsheet.
+// digitsOf returns a postcode without blanks, punctuation and the letters of the country. A postcode of four digits has lost
+// its leading zero in a spreadsheet.
 func digitsOf(postcode string) string {
 	code := strings.Map(func(r rune) rune {
 		if r == ' ' || r == '-' || r == '.' || r == '\u00a0' {

@@ -9,8 +9,8 @@ import (
 	"lieudit/schemas/locations"
 )
 
-// Explain is why Geocode finds no position for a site, in the words of the address engine. It is empty where Geocode finds one, and for
-// a site without an address. Without a vintage nothing is covered, and neither is anything abroad.
+// Explain returns the reason why Geocode finds no position for a site, in the terms of the address engine. It is empty if Geocode finds
+// one, and for a site without an address. Without a vintage no address is covered, nor is any address abroad.
 func (s *Geocoder) Explain(ctx context.Context, c locations.Content) (address.Reason, error) {
 	if c.Address == nil || *c.Address == (locations.SiteAddress{Country: c.Address.Country}) {
 		return "", nil
@@ -22,7 +22,7 @@ func (s *Geocoder) Explain(ctx context.Context, c locations.Content) (address.Re
 	return reason, err
 }
 
-// explainSite is the reason of the reading of an address that came furthest.
+// explainSite returns the reason of the reading that got furthest.
 func explainSite(ctx context.Context, e *live.Engine, c locations.Content) (furthest address.Reason, err error) {
 	reading := readSite(e.OwnIndex, c.Address)
 	if len(reading.queries) == 0 {
@@ -49,7 +49,7 @@ func explainSite(ctx context.Context, e *live.Engine, c locations.Content) (furt
 	return furthest, nil
 }
 
-// refuses is why a match that stands for the address may not be stored; empty where accepts answers true.
+// refuses returns the reason why a match for the address must not be stored, or "" if accepts returns true.
 func (s *reading) refuses(m *address.Match) address.Reason {
 	switch {
 	case s.accepts(m):

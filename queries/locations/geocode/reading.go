@@ -11,8 +11,7 @@ import (
 	"lieudit/schemas/locations"
 )
 
-// reading is what the address of a site says: the ways to read it, the likeliest first, and every code that stands in one of its
-// fields.
+// reading holds the ways to read the address of a site, the likeliest first, and every code in its fields.
 type reading struct {
 	engine      *address.Engine
 	queries     []address.Query
@@ -21,7 +20,7 @@ type reading struct {
 	departments []string
 }
 
-// readSite reads the address of a site. One abroad has no queries.
+// readSite reads the address of a site. A site abroad has no queries.
 func readSite(e *address.Engine, a *locations.SiteAddress) *reading {
 	s := &reading{engine: e}
 	if a == nil {
@@ -83,14 +82,15 @@ func (s *reading) bind(code string, place *address.Query) {
 	}
 }
 
-// bindDepartment lets nothing be accepted outside of a department.
+// bindDepartment restricts matches to a department.
 func (s *reading) bindDepartment(code string) {
 	if code != "" {
 		s.departments = append(s.departments, code)
 	}
 }
 
-// readTown reads a line that holds nothing but the commune of the field, or a postcode and a commune, and reports whether it does.
+// readTown reads a line that holds nothing but the commune of the address, or a postcode and a commune, and reports whether the line
+// is one.
 func (s *reading) readTown(line string, place *address.Query) bool {
 	q := parse.Line(line, false)
 	before, after := q.AroundPostcode()
@@ -107,7 +107,7 @@ func (s *reading) readTown(line string, place *address.Query) bool {
 	return true
 }
 
-// readLine reads a line as the street. Where no field says where it is, the search reads the line as a whole.
+// readLine reads a line as the street. If no field names a commune or a code, the search reads the line as a whole.
 func (s *reading) readLine(line string, place address.Query) {
 	q := parse.Line(line, false)
 	hasPlace := place.Postcode != "" || place.Commune != "" || place.CityCode != ""
@@ -124,8 +124,8 @@ func (s *reading) readLine(line string, place address.Query) {
 	s.queries = append(s.queries, place)
 }
 
-// cutPlace returns a line without its postcode and without the commune behind it, which stands for the one of the field where that
-// is empty. What is not a commune behind a postcode may be a building.
+// cutPlace returns a line without its postcode and the commune after it, which is used if the commune field is empty. Text after a
+// postcode that is not a commune may be a building.
 func (s *reading) cutPlace(q *parse.Question, place *address.Query) (street string) {
 	before, after := q.AroundPostcode()
 	switch town := townOf(after); {
@@ -139,8 +139,8 @@ func (s *reading) cutPlace(q *parse.Question, place *address.Query) (street stri
 	return trimSigns(before)
 }
 
-// readWithoutTown reads a line that ends in the commune of its field without it: 3 rue Haute Mende. A link before it makes it
-// part of the street: place de Mende.
+// readWithoutTown reads a line without the commune with which it ends: 3 rue Haute Mende. After a linking word the commune is part of
+// the street: place de Mende.
 func (s *reading) readWithoutTown(line string, place address.Query) {
 	town, words := townOf(place.Commune), strings.Fields(line)
 	for n := 1; n < len(words) && town != ""; n++ {
@@ -154,9 +154,9 @@ func (s *reading) readWithoutTown(line string, place address.Query) {
 	}
 }
 
-// accepts reports whether a match that stands for the address may be stored. Beyond the one rule for texts it lies where every code
-// says. Without a code it lies in a commune whose name was typed exactly and means no other. A street or a lieu-dit is
-// named word for word: of one that is merely alike no number confirms that it is meant.
+// accepts reports whether a match for the address may be stored. Beyond the rule for all texts, it must satisfy every code. Without a
+// code it must lie in a commune whose name was typed exactly and is unambiguous. A street or a lieu-dit must be named word for word,
+// because no number confirms that a merely similar one is meant.
 func (s *reading) accepts(m *address.Match) bool {
 	c := &m.Components
 	isCityNamed := c.City.Typed != "" && c.City.Status == address.Confirmed
@@ -171,8 +171,8 @@ func (s *reading) accepts(m *address.Match) bool {
 	return hasPlace && isNamed && s.matchesCodes(&m.Record)
 }
 
-// isSameStreet reports whether a street or a lieu-dit is named as it was typed, word for word and in that order: Rue du Champ Grand is
-// not Grandchamp. Other words may stand before the kind of street: bar place du 14 Juillet.
+// isSameStreet reports whether a street or a lieu-dit has the name that was typed, word for word and in that order: Rue du Champ Grand
+// is not Grandchamp. Other words may precede the kind of street: bar place du 14 Juillet.
 func isSameStreet(c address.Component) bool {
 	kept := keyOf(text.Terms(c.Kept))
 	typed := text.Terms(c.Typed)
@@ -184,7 +184,7 @@ func isSameStreet(c address.Component) bool {
 	return false
 }
 
-// keyOf are the words of a street's name but for links and articles.
+// keyOf returns the words of a street's name without linking words and articles.
 func keyOf(terms []text.Term) (words []string) {
 	for _, t := range terms {
 		if text.ClassOf(t.Text) != text.StopWord {
@@ -194,7 +194,7 @@ func keyOf(terms []text.Term) (words []string) {
 	return words
 }
 
-// matchesPostcodes reports whether a record lies where every postcode says.
+// matchesPostcodes reports whether a record agrees with every postcode.
 func (s *reading) matchesPostcodes(r *address.Record) bool {
 	for _, code := range s.postcodes {
 		if !s.engine.AcceptsPostcode(code, r) {
@@ -204,7 +204,7 @@ func (s *reading) matchesPostcodes(r *address.Record) bool {
 	return true
 }
 
-// matchesCodes reports whether a record lies where every code says.
+// matchesCodes reports whether a record agrees with every code.
 func (s *reading) matchesCodes(r *address.Record) bool {
 	if !s.matchesPostcodes(r) {
 		return false
@@ -222,16 +222,16 @@ func (s *reading) matchesCodes(r *address.Record) bool {
 	return true
 }
 
-// isHouseNumber reports whether the five digits of a line are the number of its street: 10250 route de Mende.
+// isHouseNumber reports whether the five digits of a line are a house number: 10250 route de Mende.
 func isHouseNumber(q *parse.Question) bool {
 	next := q.Postcode.At.Last() + 1
 	return q.Postcode.At.Has(0) && next < len(q.Terms) && q.IsStreetType(next)
 }
 
-// trimSigns takes blanks and signs from both ends of what was cut.
+// trimSigns removes blanks and punctuation from both ends of a text.
 func trimSigns(s string) string { return strings.Trim(s, " ,;-–(") }
 
-// townOf is a name of a commune as it is compared: without CEDEX, country and accents.
+// townOf returns the name of a commune for comparisons: without CEDEX, country and accents.
 func townOf(name string) string {
 	q := parse.Line(name, false)
 	return q.Typed(q.Words())

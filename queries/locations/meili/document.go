@@ -13,8 +13,8 @@ import (
 	"lieudit/schemas/table"
 )
 
-// NewDocument makes the document of a row that is from a generation. It fails where the row's content cannot be read. It is
-// here and not with the code that fills the index, since documents and queries must encode words alike.
+// NewDocument returns the document of a row of a generation. It fails if the row's content cannot be read. It is here and not with the
+// code that fills the index, because documents and queries must encode words alike.
 func NewDocument(generation string, r table.Site) (siteindex.Document, error) {
 	c, err := locations.SiteFromRow(r)
 	if err != nil {
@@ -40,21 +40,21 @@ func NewDocument(generation string, r table.Site) (siteindex.Document, error) {
 	return d, nil
 }
 
-// wordEncoder writes an account's words. The server considers only so many of the words in an index that are like a
-// typed one; so each word bears a mark of its account, and no word of another account is like it. The mark follows the
-// first letter, as the server counts a typo in the first letter twice.
+// wordEncoder writes an account's words. The server considers only a limited number of indexed words that resemble a typed one, so
+// each word carries a mark of its account, and words of other accounts do not resemble it. The mark follows the first letter, because
+// the server counts a typo in the first letter twice.
 type wordEncoder struct{ accountMark string }
 
 func newWordEncoder(account string) wordEncoder {
 	return wordEncoder{siteindex.HashText(account)[:siteindex.AccountMarkLetters]}
 }
 
-// maxWordBytes is a little less than the longest word that the server keeps. Longer words are alike for the server from
-// there on; verifyRow tells them apart.
+// maxWordBytes is a little less than the longest word that the server keeps. The server does not compare longer words beyond that;
+// verifyRow does.
 const maxWordBytes = 240
 
-// encodeWord is a word as the index has it: letters from a to z and digits. With the mark qrstuvwx, mende is mqrstuvwxende.
-// A word is cut soon after maxWordBytes.
+// encodeWord returns a word as it is indexed: letters from a to z and digits. With the mark qrstuvwx, mende is mqrstuvwxende. A word
+// is cut soon after maxWordBytes.
 func (v wordEncoder) encodeWord(w string) string {
 	var b strings.Builder
 	for i, r := range w {
@@ -82,18 +82,18 @@ func writeLetter(b *strings.Builder, r rune) {
 	}
 }
 
-// encodePrefix is the beginning of a word as a word of its own. The server considers at most a thousand words that
-// begin with the letters typed, so words are found by these where few letters were typed. It takes none but the last word of a
-// text for a beginning, so the words before that are found by these too.
+// encodePrefix returns the beginning of a word as a word of its own. The server considers at most a thousand words that begin with the
+// typed letters, so such words serve to find sites when few letters were typed. The server treats only the last word of a text as a
+// prefix, so they also serve for the words before it.
 func (v wordEncoder) encodePrefix(w string) string { return v.encodeWord(w) + "0" }
 
-// encodeEarlyPrefix is what a word before the last one is found by as a beginning. Of a long word it is the first letters, which other
-// words may begin with too: verifyRow tells them apart.
+// encodeEarlyPrefix returns the encoded prefix by which a word before the last one is found. For a long word it holds only the first
+// letters, with which other words may begin too; verifyRow excludes those.
 func (v wordEncoder) encodeEarlyPrefix(w string) string {
 	return v.encodePrefix(firstLetters(w, maxIndexedPrefix(w)))
 }
 
-// firstLetters is the beginning of a word, of at most n letters.
+// firstLetters returns at most the first n letters of a word.
 func firstLetters(w string, n int) string {
 	for i := range w {
 		if n == 0 {
@@ -104,11 +104,11 @@ func firstLetters(w string, n int) string {
 	return w
 }
 
-// maxIndexedPrefix is how many letters the longest beginning has that is indexed as a word of its own.
+// maxIndexedPrefix returns the length in letters of the longest prefix of a word that is indexed as a word of its own.
 func maxIndexedPrefix(w string) int { return max(5, maxPrefixLetters(w)) }
 
-// maxPrefixLetters is how many letters the last word of a text has at most where it is found as such a beginning, without typos.
-// Numbers are found with no typos, so it covers all but the longest numbers.
+// maxPrefixLetters returns up to how many letters the last word of a text is found by such a prefix, without typos. Numbers allow no
+// typos, so it covers all but the longest numbers.
 func maxPrefixLetters(w string) int {
 	switch {
 	case '0' <= w[0] && w[0] <= '9':
@@ -122,7 +122,7 @@ func maxPrefixLetters(w string) int {
 // isLatin reports whether a word is in Latin letters. Words are folded, so they have no accents and no capitals.
 func isLatin(w string) bool { return strings.Trim(w, "abcdefghijklmnopqrstuvwxyz") == "" }
 
-// encodeTexts are the words of texts as the index has them. The first is none of theirs, so that none scores higher for
+// encodeTexts returns the words of texts as they are indexed. It puts a filler word first, so that no real word scores higher for
 // being the first.
 func (v wordEncoder) encodeTexts(texts []string) string {
 	words, known := []string{"0"}, map[string]bool{}
@@ -147,8 +147,8 @@ func (v wordEncoder) encodeTexts(texts []string) string {
 	return strings.Join(words, " ")
 }
 
-// encodeQuery is a query's words as the server is sent them. Quoted words must be there as they are. replaced has a bit
-// for each word that is replaced with what it stands for, or before the last one with the beginnings of words.
+// encodeQuery returns a query's words as they are sent to the server. Quoted words must match exactly. replaced has a bit for each
+// word that is replaced with its expansions or, before the last word, with prefixes.
 func (v wordEncoder) encodeQuery(words []search.Word, replaced uint) string {
 	var all []string
 	for i, w := range words {
@@ -170,12 +170,12 @@ func (v wordEncoder) encodeQuery(words []search.Word, replaced uint) string {
 	}
 	encoded := strings.Join(all, " ")
 	if n := len(words); words[n-1].Expansions != nil && replaced&(1<<(n-1)) != 0 {
-		encoded += " " // else the server would take the last word for a beginning
+		encoded += " " // otherwise the server would treat the last word as a prefix
 	}
 	return encoded
 }
 
-// encodeExternalID is an external id as the index has it, whatever its case. That of a beginning is a beginning of it.
+// encodeExternalID returns an external id as it is indexed, whatever its case. The encoding of a prefix is a prefix of the encoding.
 func (v wordEncoder) encodeExternalID(id string) string {
 	return v.accountMark + hex.EncodeToString([]byte(strings.ToLower(id)))
 }
@@ -186,11 +186,11 @@ const (
 	rangeEnd          = "~" // sorts after all encoded texts
 )
 
-// sortableEncoding keeps the order of bytes: its letters are in the order of ASCII.
+// sortableEncoding preserves the order of bytes, because its letters are in ASCII order.
 var sortableEncoding = base32.HexEncoding.WithPadding(base32.NoPadding)
 
-// encodeSortKey is a sort key of search.ByName, in parts that are compared one after the other as texts. A part that
-// nothing is left for is the mark alone. The flag in front sorts sites without a name last.
+// encodeSortKey returns a sort key of search.ByName in parts that are compared one after the other as texts. A part without content
+// holds only the mark. The flag in front sorts sites without a name last.
 func (v wordEncoder) encodeSortKey(p search.SortKey) [sortKeyParts]string {
 	nameFlag := "0"
 	if p.Name == "" {

@@ -19,26 +19,26 @@ import (
 
 // subquery is one of the ways in which a site can answer a text: the server has no "or" in its texts.
 type subquery struct {
-	text   string                 // encoded; "" for every site that the filters hold for
+	text   string                 // encoded; "" for every site that the filters match
 	filter string                 // besides that of the whole query; "" for none
 	rank   func(serverHit) uint64 // search.SortKey.Rank of a hit of this subquery
 }
 
-// maxExpandedWords is how many abbreviations of a text are looked for both as they are and as what they stand for. The
-// others are looked for only as the latter, since each doubles the number of subqueries.
+// maxExpandedWords is how many abbreviations of a text are looked for both unchanged and expanded. Further ones are looked for only
+// expanded, because each doubles the number of subqueries.
 const maxExpandedWords = 2
 
-// serverHit is what the server returns of a document.
+// serverHit is the part of a document that the server returns.
 type serverHit struct {
 	ID         string          `json:"id"`
 	FoldedName string          `json:"tri"`
 	Lat        *float64        `json:"lat"`
 	Lon        *float64        `json:"lon"`
-	Details    json.RawMessage `json:"_rankingScoreDetails"` // asked for only where ranks are needed
+	Details    json.RawMessage `json:"_rankingScoreDetails"` // requested only if ranks are needed
 }
 
-// buildSubqueries are the ways to answer the query, none where nothing can: the words of the text, with abbreviations
-// and without, and where external ids are looked at, those that are the text and those that begin with it.
+// buildSubqueries returns the ways in which sites can answer the query, or nil if none can: by the words of the text, with
+// abbreviations expanded or not, and by the external id, if the query matches those, which may be the text or begin with it.
 func (s *indexSearch) buildSubqueries() []subquery {
 	text := s.TrimmedText()
 	if text == "" {
@@ -58,8 +58,8 @@ func (s *indexSearch) buildSubqueries() []subquery {
 // maxExternalIDLength is how many characters an external id may have. A longer text cannot be one.
 const maxExternalIDLength = 128
 
-// combineReadings makes a subquery for each combination of the readings of words: an abbreviation as it is and as what it stands for,
-// a word before the last one as a whole and as a beginning. "bd st michel" has four, "mag flo" two. A text without words has none.
+// combineReadings makes a subquery for each combination of the readings of words: an abbreviation unchanged and expanded, a word
+// before the last one as a whole and as a prefix. "bd st michel" has four, "mag flo" two. A text without words has none.
 func (s *indexSearch) combineReadings(words []search.Word) []subquery {
 	if len(words) == 0 {
 		return nil
@@ -91,9 +91,9 @@ func (s *indexSearch) combineReadings(words []search.Word) []subquery {
 	return all
 }
 
-// rank is the rank of a site for a text in which n words are replaced by expansions or beginnings, out of the server's scores. Words
-// that do not match exactly are beginnings or have typos; the attribute score falls with the field from 1. It need not
-// be as exact as that of the engine in memory: it only has to be the same whenever the same site is asked for.
+// rank computes the rank of a site from the server's scores, for a text in which replacedCount words are replaced by expansions or
+// prefixes. Words that do not match exactly are prefixes or have typos; the attribute score falls with the field from 1. The rank
+// need not be as exact as that of the engine in memory, but it must be the same each time that the same site is queried.
 func (f serverHit) rank(replacedCount int) uint64 {
 	var details struct {
 		Typo struct {
@@ -117,7 +117,7 @@ func (f serverHit) rank(replacedCount int) uint64 {
 // orderByName is the server's form of search.ByName.
 var orderByName = []string{"ordre0:asc", "ordre1:asc", "ordre2:asc", "ordre3:asc"}
 
-// errIncomplete: the index has no checkpoint, and so may lack any site.
+// errIncomplete means that the index has no checkpoint, and so may lack any site.
 var errIncomplete = fmt.Errorf("%w: the index is being filled", search.ErrStaleIndex)
 
 // fetchHits sends all subqueries to the server in one request. The first query of the request is for the checkpoint:
@@ -147,8 +147,8 @@ func (s *indexSearch) fetchHits(ctx context.Context, scope searchScope) ([][]ser
 	return hits, nil
 }
 
-// buildRequest asks for the checkpoint and then for what each subquery finds. All words of a text must match (the strategy
-// "all"): by default the server leaves out words until enough is found.
+// buildRequest asks for the checkpoint and then for the hits of each subquery. All words of a text must match (the strategy "all"):
+// by default the server leaves out words until enough is found.
 func (s *indexSearch) buildRequest(filter string, scope searchScope) *meilisearch.MultiSearchRequest {
 	request := &meilisearch.MultiSearchRequest{Queries: []*meilisearch.SearchRequest{{IndexUID: s.indexName, Filter: siteindex.CheckpointFilter, Limit: 1, AttributesToRetrieve: siteindex.DisplayedAttributes[:1]}}}
 	for _, sub := range s.subqueries {
@@ -167,8 +167,7 @@ func (s *indexSearch) buildRequest(filter string, scope searchScope) *meilisearc
 	return request
 }
 
-// decodeHits reads the documents of an answer, the checkpoint among them where the filter allows it. They stay in the
-// server's order.
+// decodeHits reads the documents of an answer, including the checkpoint if the filter matches it. They stay in the server's order.
 func decodeHits(raw meilisearch.Hits) ([]serverHit, error) {
 	hits := make([]serverHit, len(raw))
 	for i, h := range raw {
@@ -179,7 +178,7 @@ func decodeHits(raw meilisearch.Hits) ([]serverHit, error) {
 	return hits, nil
 }
 
-// fetchUnranked reads all documents that a filter holds for, in no order, so that the server need not rank them.
+// fetchUnranked reads all documents that match a filter, in no order, so that the server need not rank them.
 func (s *indexSearch) fetchUnranked(ctx context.Context, filter string) ([][]serverHit, error) {
 	var response meilisearch.DocumentsResult
 	q := &meilisearch.DocumentsQuery{Filter: filter + " OR " + siteindex.CheckpointFilter, Fields: siteindex.DisplayedAttributes, Limit: siteindex.MaxAccountSites}
@@ -197,9 +196,9 @@ func (s *indexSearch) fetchUnranked(ctx context.Context, filter string) ([][]ser
 	return [][]serverHit{sites}, nil
 }
 
-// buildFilter holds for what can be in the answer. Nothing that anybody wrote is part of it: account, referential and tags
-// are hashes, the cursor's sort key is encoded, and the rest is numbers. Only the first part of the sort key is compared,
-// so candidates may still be before the cursor; readPage leaves these out.
+// buildFilter returns a filter that matches everything that can be in the answer. It contains no text that a client wrote: account,
+// referential and tags are hashes, the cursor's sort key is encoded, and the rest is numbers. It compares only the first part of the
+// sort key, so candidates may still be before the cursor; readPage leaves these out.
 func (s *indexSearch) buildFilter(scope searchScope) string {
 	parts := []string{fmt.Sprintf(`compte = "%s"`, siteindex.HashText(s.Account))}
 	if s.Referential != "" {
@@ -221,7 +220,7 @@ func (s *indexSearch) buildFilter(scope searchScope) string {
 	return strings.Join(append(parts, s.areaFilters(scope)...), " AND ")
 }
 
-// areaFilters hold within the query's box and radius and within the scope's radius.
+// areaFilters returns filters that match within the query's box and radius and within the scope's radius.
 func (s *indexSearch) areaFilters(scope searchScope) (parts []string) {
 	if s.Box != nil {
 		parts = append(parts, boxFilter(*s.Box))
@@ -235,7 +234,7 @@ func (s *indexSearch) areaFilters(scope searchScope) (parts []string) {
 	return parts
 }
 
-// boxFilter holds within a box. The server's own geo filters would look at the sites of all accounts.
+// boxFilter returns a filter that matches within a box. The server's own geo filters would look at the sites of all accounts.
 func boxFilter(b search.Box) string {
 	lat := fmt.Sprintf(`lat "%s" TO "%s"`, formatDegrees(b.South), formatDegrees(b.North))
 	if b.West <= b.East {
@@ -244,5 +243,5 @@ func boxFilter(b search.Box) string {
 	return fmt.Sprintf(`%s AND (lon >= "%s" OR lon <= "%s")`, lat, formatDegrees(b.West), formatDegrees(b.East))
 }
 
-// formatDegrees writes a number without an exponent, which filters do not know.
+// formatDegrees formats a number without an exponent, which filters do not support.
 func formatDegrees(x float64) string { return strconv.FormatFloat(x, 'f', -1, 64) }

@@ -1,14 +1,13 @@
-// Package meili searches sites in the index that projections/searchindex/meili fills on a Meilisearch server
-// (schemas/siteindex says what is in it). Its one constraint: the server only finds and orders ids. Every site of an
-// answer is read from the read model and checked again, so nothing of another account can be shown, whatever the index
-// holds.
+// Package meili searches sites in the index that projections/searchindex/meili fills on a Meilisearch server (see schemas/siteindex
+// for its content). The server only finds and orders ids. Every site of an answer is read from the read model and checked again, so no
+// site of another account can be shown, whatever the index holds.
 //
 //	search.Query ── buildSubqueries ──► subquery… ── fetchHits ──► serverHit… ── collectCandidates ──► candidateSet
 //	   the ways to read the words          one request to the server          in the order of the query    │
 //	                                                                                                        ▼
 //	search.Result ◄── search.Hit ◄── verifyRow ◄── table.Site… ◄── loadRows ◄───────────────────────── readPage
 //
-// When a page does not fill up, the next attempt looks farther (scopeFor).
+// If a page does not fill up, the next attempt looks farther (scopeFor).
 package meili
 
 import (
@@ -41,7 +40,7 @@ type Engine struct {
 	name     atomic.Pointer[string] // of the index; nil until the log is known
 }
 
-// New is the engine on a server, of the sites whose rows are in a registry's read model. Nothing is asked before Search.
+// New returns an engine on a server for the sites in a registry's read model. It does not contact the server.
 func New(s meiliclient.Server, registry *sqldb.Registry) *Engine {
 	x := &Engine{server: s.Client(), registry: registry, timeout: cmp.Or(s.Timeout, siteindex.SearchTimeout)}
 	if s.Index != "" {
@@ -50,9 +49,9 @@ func New(s meiliclient.Server, registry *sqldb.Registry) *Engine {
 	return x
 }
 
-// Search answers a query as search.Engine says. It fails with search.ErrStaleIndex while the index is being filled. All
-// attempts together take at most the engine's timeout. Each looks farther than the one before, until the page is full or
-// all that the server has was looked at.
+// Search answers a query as search.Engine says. It fails with search.ErrStaleIndex while the index is being filled. All attempts
+// together take at most the engine's timeout. Each looks farther than the one before, until the page is full or everything on the
+// server was looked at.
 func (x *Engine) Search(ctx context.Context, q search.Query) (search.Result, error) {
 	s, err := x.newSearch(ctx, q)
 	if err != nil || len(s.subqueries) == 0 {
@@ -98,7 +97,7 @@ func (x *Engine) Count(ctx context.Context, q search.Query, facets []search.Face
 // rowsAtOnce is how many rows are read at once to be counted.
 const rowsAtOnce = 1000
 
-// countCandidates counts the candidates that are part of the answer, each once.
+// countCandidates counts each candidate that is part of the answer once.
 func (s *indexSearch) countCandidates(ctx context.Context, candidates []candidate, counter *search.Counter) error {
 	seen := map[string]bool{}
 	candidates = slices.DeleteFunc(candidates, func(c candidate) bool {
@@ -124,8 +123,8 @@ func (s *indexSearch) countCandidates(ctx context.Context, candidates []candidat
 	return nil
 }
 
-// newSearch checks a query, and that its account may be shown. The search has no subqueries where nothing can answer it, and lacks the
-// index's name.
+// newSearch checks a query, and that its account may be shown. If no site can answer the query, the search has neither subqueries nor
+// the index's name.
 func (x *Engine) newSearch(ctx context.Context, q search.Query) (*indexSearch, error) {
 	if err := q.Validate(); err != nil {
 		return nil, err
@@ -146,13 +145,13 @@ func (x *Engine) newSearch(ctx context.Context, q search.Query) (*indexSearch, e
 	return s, nil
 }
 
-// checkAccount fails while nothing of the account may be shown. Where the server finds nothing no row is read, and
-// reading one is what would fail otherwise.
+// checkAccount fails while nothing of the account may be shown. Otherwise only reading a row would fail, and no row is read if the
+// server finds nothing.
 func (x *Engine) checkAccount(ctx context.Context, account string) error {
 	return x.registry.ReadAccount(ctx, table.LocationsModel, account, func(*sqldb.DB) error { return nil })
 }
 
-// indexName is the name of the index on the server, "" while the log is empty: there is no index then.
+// indexName returns the name of the index on the server, or "" while the log is empty, when there is no index.
 func (x *Engine) indexName(ctx context.Context) (string, error) {
 	if name := x.name.Load(); name != nil {
 		return *name, nil
@@ -169,7 +168,7 @@ func (x *Engine) indexName(ctx context.Context) (string, error) {
 	return name, nil
 }
 
-// indexSearch is one query. Search sets its fields; they do not change while it runs.
+// indexSearch is one query. Its fields do not change while it runs.
 type indexSearch struct {
 	search.Query
 	engine     *Engine
@@ -181,14 +180,14 @@ type indexSearch struct {
 	subqueries []subquery
 }
 
-// candidate is a site that the server found, and its sort key by what the server knows of it.
+// candidate is a site that the server found, with the sort key that follows from the server's data.
 type candidate struct {
 	rowID   string
 	sortKey search.SortKey
 }
 
-// candidateSet are the first candidates of all, in their order, and whether they are all there are. Sites that the
-// server found beyond them are not in the set, as others that it did not return may come before those.
+// candidateSet holds the first candidates in order, and whether they are all there are. Sites that the server found beyond them are
+// not in the set, because sites that it did not return may come before those.
 type candidateSet struct {
 	candidates []candidate
 	isComplete bool
@@ -202,18 +201,19 @@ type searchScope struct {
 }
 
 const (
-	spareCandidates = 8     // candidates more than the page has room for, as some are not what the index says any more
-	closedShare     = 16    // this many times as many where the query asks for open sites: the index does not know their hours
+	spareCandidates = 8     // candidates beyond the page size, because some may have changed since they were indexed
+	closedShare     = 16    // factor on the candidates if the query asks for open sites, because the index does not hold opening hours
 	wideningFactor  = 4     // of the radius, from one attempt to the next; its square for the limit
 	firstRadius     = 1_000 // metres
 	lastRadius      = 2_000_000
 )
 
-// scopeFor is how far an attempt looks, from 0. Each looks farther than the one before, and the last one everywhere.
+// scopeFor returns how far an attempt looks; the first attempt is 0. Each looks farther than the one before, and the last one
+// everywhere.
 //
-// By distance the radius grows, as the server cannot sort by it without looking at the sites of all accounts. By name
-// or relevance the number of candidates grows, and a later page by relevance first tries the sites of the same rank.
-// Where the server has no such order all that matches is fetched at once.
+// By distance, the radius grows, because the server cannot sort by distance without looking at the sites of all accounts. By name or
+// relevance, the number of candidates grows, and a later page by relevance first tries the sites of the same rank. If the server does
+// not support the order, everything that matches is fetched at once.
 func (s *indexSearch) scopeFor(attempt int) searchScope {
 	limit := s.pageCandidates()
 	switch {
@@ -237,7 +237,7 @@ func (s *indexSearch) scopeFor(attempt int) searchScope {
 	return searchScope{limit: min(limit, siteindex.MaxAccountSites)}
 }
 
-// pageCandidates is how many candidates are looked at for a page at first, and how many rows are read at once.
+// pageCandidates returns how many candidates the first attempt at a page looks at, and how many rows are read at once.
 func (s *indexSearch) pageCandidates() int {
 	if s.OpenAt.IsZero() {
 		return s.Limit + spareCandidates
@@ -245,8 +245,7 @@ func (s *indexSearch) pageCandidates() int {
 	return closedShare * (s.Limit + spareCandidates)
 }
 
-// usesServerOrder reports whether the server's order is that of the query. Where it is not, all that is found is sorted
-// here.
+// usesServerOrder reports whether the server's order is that of the query. If it is not, all hits are sorted here.
 func (s *indexSearch) usesServerOrder() bool {
 	if s.order == search.ByName {
 		return s.TrimmedText() == ""
@@ -293,8 +292,8 @@ func (s *indexSearch) collectCandidates(ctx context.Context, scope searchScope) 
 	return f, nil
 }
 
-// candidateOf is the candidate of a hit, or false where the document's id is not a site's. The parts of its sort key that the
-// order does not look at stay zero.
+// candidateOf returns the candidate of a hit, or false if the document's id is not that of a site. The parts of the sort key that the
+// order does not use stay zero.
 func (s *indexSearch) candidateOf(sub subquery, hit serverHit) (candidate, bool) {
 	row, referential, externalID, ok := siteindex.ParseDocumentID(hit.ID)
 	c := candidate{row, search.SortKey{Name: hit.FoldedName, ExternalID: externalID, Referential: referential}}
@@ -310,9 +309,9 @@ func (s *indexSearch) candidateOf(sub subquery, hit serverHit) (candidate, bool)
 	return c, ok
 }
 
-// readPage is the page after the cursor. It reads candidates from the read model a page at a time, until the page has
-// room for no more. isFull says that the page is full and that a site is known to follow. The cursor is made of the sort
-// key that the server gave, not of the row's: it must compare with those of the next page's candidates.
+// readPage returns the page after the cursor. It reads candidates from the read model a page at a time, until the page is full. isFull
+// reports whether the page is full and a site is known to follow. The cursor is made of the sort key that the server gave, not of the
+// row's: it must compare with those of the next page's candidates.
 func (s *indexSearch) readPage(ctx context.Context, f candidateSet) (r search.Result, isFull bool, err error) {
 	var last search.SortKey
 	seen := map[string]bool{}
@@ -341,7 +340,7 @@ func (s *indexSearch) readPage(ctx context.Context, f candidateSet) (r search.Re
 		if seen[c.rowID] {
 			continue
 		}
-		seen[c.rowID] = true // a site before the cursor too: another subquery may find it again behind that
+		seen[c.rowID] = true // even if it is before the cursor: another subquery may find it again after it
 		if s.after != nil && c.sortKey.Compare(*s.after) <= 0 {
 			continue
 		}
@@ -354,7 +353,7 @@ func (s *indexSearch) readPage(ctx context.Context, f candidateSet) (r search.Re
 	return r, isFull, flushPending()
 }
 
-// loadRows are the candidates' rows by id. Those of sites that are gone are missing.
+// loadRows returns the candidates' rows by id. Rows of sites that are gone are missing.
 func (s *indexSearch) loadRows(ctx context.Context, candidates []candidate) (map[string]table.Site, error) {
 	if len(candidates) == 0 {
 		return nil, nil

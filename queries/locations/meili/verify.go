@@ -10,8 +10,8 @@ import (
 	"lieudit/schemas/table"
 )
 
-// verifyRow reports whether a row is part of the answer as it is now, whatever the index said, and what is shown of it. It
-// checks every part of the query anew, but not the order.
+// verifyRow reports whether a row is part of the answer in its current state, whatever the index holds, and returns the hit
+// to show. It checks every part of the query again, but not the order.
 func (s *indexSearch) verifyRow(r table.Site) (search.Hit, bool, error) {
 	if r.Account != s.Account || s.Referential != "" && r.Referential != s.Referential || !s.Status.Includes(r.Active) {
 		return search.Hit{}, false, nil
@@ -50,8 +50,8 @@ func (s *indexSearch) isOpen(shown locations.Site) bool {
 	return s.OpenAt.IsZero() || locations.OpeningOf(shown).IsOpen(s.moment)
 }
 
-// matchesText reports whether a site answers the text. The server counts typos in encoded words, so it may be wrong. A
-// beginning of the external id is enough where the query looks at external ids.
+// matchesText reports whether a site answers the text. The server counts typos in encoded words, so it may be wrong. If the
+// query matches external ids, a prefix of the external id is enough.
 func (s *indexSearch) matchesText(shown locations.Site) bool {
 	text := s.TrimmedText()
 	if text == "" || s.MatchExternalIDs && len(text) <= len(shown.ExternalID) && strings.EqualFold(shown.ExternalID[:len(text)], text) {
@@ -69,8 +69,8 @@ func (s *indexSearch) matchesText(shown locations.Site) bool {
 	return true
 }
 
-// matchesWord reports whether a word of the query is among the terms of a site: as it is, as all of what it stands for, as a
-// beginning, or with typos.
+// matchesWord reports whether a word of the query is among the terms of a site: unchanged, by all of its expansions, as a
+// prefix, or with typos.
 func matchesWord(terms map[string]bool, w search.Word) bool {
 	if terms[w.Text] || len(w.Expansions) > 0 && !slices.ContainsFunc(w.Expansions, func(m string) bool { return !terms[m] }) {
 		return true
@@ -83,7 +83,7 @@ func matchesWord(terms map[string]bool, w search.Word) bool {
 	return false
 }
 
-// isWithinArea reports whether a position is in the query's box and radius. No position is in neither.
+// isWithinArea reports whether a position is in the query's box and radius. Without a position a site is in neither.
 func (s *indexSearch) isWithinArea(position *geo.Point, distance float64) bool {
 	if s.Box == nil && s.Radius == 0 {
 		return true
