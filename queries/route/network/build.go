@@ -16,7 +16,7 @@ import (
 	"lieudit/queries/route/profile"
 )
 
-// The stages of a build, as Options.Progress names them.
+// The stages of a build, as reported to Options.Progress.
 const (
 	StageRoads     = "roads"
 	StageNodes     = "nodes"
@@ -26,10 +26,10 @@ const (
 	StageShortcuts = "shortcuts"
 )
 
-// Options is what a build cannot learn from the map. The zero value is valid.
+// Options are what a build cannot read from the map. The zero value is valid.
 type Options struct {
 	IsSynthetic bool
-	// Date is that of the data, for a map that does not tell. Where it is zero too, it is the date of the file.
+	// Date is the date of the data, for a map that does not state it. If it is zero too, the date of the file is used.
 	Date time.Time
 	// Progress reports how much of a stage is done; total is 0 while unknown. Calls do not overlap.
 	Progress func(stage string, done, total int64)
@@ -39,9 +39,9 @@ type Options struct {
 type Summary struct {
 	Meta
 	Bytes        int64
-	Restrictions int       // of turns, that some mode applies
+	Restrictions int       // turn restrictions that some mode applies
 	LeftOut      []LeftOut // restrictions that no mode applies, by reason
-	MissingNodes int       // that roads name and the map lacks, because it is an extract: roads end there
+	MissingNodes int       // nodes of roads that the map lacks, because it is an extract: roads end there
 }
 
 // LeftOut counts the restrictions that no mode applies for one reason.
@@ -96,12 +96,12 @@ type builder struct {
 	cutter    *cutter
 	numbering *numbering
 	cells     graph.Cells // of the junctions of all modes
-	placeOf   []uint32    // of each junction its place in the order of the cells
+	placeOf   []uint32    // the position of each junction in the order of the cells
 	outcomes  []outcome   // of restrictions
 }
 
-// build reads the map and writes what all modes share, then mode by mode. The meta section comes last, because it holds the
-// counts.
+// build reads the map and writes the sections that all modes share, then those of each mode. The meta section comes last, because
+// it holds the counts.
 func (b *builder) build(ctx context.Context, file *osmpbf.File) error {
 	source, err := readSource(ctx, file, b.Progress)
 	if err != nil {

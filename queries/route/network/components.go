@@ -6,8 +6,8 @@ import (
 	"lieudit/queries/route/graph"
 )
 
-// connect finds how each edge is connected with the main part: the largest strongly connected component, of equal ones that with the
-// first edge. An edge is reached where a copy of it is, because a path may end on any.
+// connect finds how each edge is connected with the main part: the largest strongly connected component, or among equal ones the
+// one with the first edge. An edge is reached if a copy of it is, because a path may end on any copy.
 func connect(g *graph.Graph) []graph.Connection {
 	t := findComponents(g, func(from, to uint32) bool { return g.Turn(from, to) != graph.ForbiddenTurn })
 	all := connectTo(g, t.mainEdges())
@@ -82,7 +82,7 @@ func eachBefore(g *graph.Graph, edge uint32, visit func(uint32)) {
 type tarjan struct {
 	g          *graph.Graph
 	isOpen     func(from, to uint32) bool // of turns
-	order, low []uint32                   // of each edge when it was reached, from 1 on, and the earliest that it leads back to
+	order, low []uint32                   // by edge: when it was reached, from 1, and the earliest edge that it leads back to
 	component  []uint32
 	sizes      []int    // of the components found
 	reached    uint32   // number of edges
@@ -123,7 +123,7 @@ func (t *tarjan) enter(edge uint32) {
 	t.path = append(t.path, step{edge: edge})
 }
 
-// leave takes the last edge off the path. When it leads back to nothing earlier, it closes a component.
+// leave takes the last edge off the path. If that leads back to no earlier edge, it completes a component.
 func (t *tarjan) leave() {
 	edge := t.path[len(t.path)-1].edge
 	t.path = t.path[:len(t.path)-1]

@@ -14,14 +14,14 @@ import (
 )
 
 // An edge is a directed segment that is open, or a copy of one: a copy for each state of the rules that is longer than the segment
-// itself, and a copy of all these where the segment may lie in two parts of a route. At a junction the plain edges come first, in the
-// order of their segments, then the copies in the order of their states, then those of the later part; so the same map makes the same
-// numbers.
+// itself, and another copy of each of these if the segment may lie in two parts of a route. At a junction the plain edges come
+// first, in the order of their segments, then the copies in the order of their states, then those of the later part, so that the
+// same map gives the same numbers.
 
-// part is one of the three parts that a route has, each of which may be missing. Roads that are only for those who go to them are driven
-// at its ends alone: first restricted roads, then public ones, then restricted ones again. So a restricted segment has an edge on which
-// routes leave it, from which any route may start, and a copy on which they arrive; no turn leads back from a later part to an earlier.
-// The part of an edge that is not a copy is the earliest one.
+// part is one of the three parts that a route has, each of which may be missing. Roads that are closed to through traffic may only
+// be used at its ends: first restricted roads, then public ones, then restricted ones again. So a restricted segment has an edge on
+// which routes leave it, from which any route may start, and a copy on which they arrive; no turn leads back from a later part to
+// an earlier. The part of an edge that is not a copy is the earliest one.
 type part uint8
 
 const (
@@ -35,17 +35,17 @@ type edgeBuilder struct {
 	*layerBuilder
 	g           *graph.Graph
 	through     *throughRules       // nil if the mode may use all its roads throughout
-	plain       []uint32            // of each directed segment its edge that is not a copy; graph.None where it is closed
-	later       []uint32            // of each directed segment its first copy in the later part; graph.None where there is none
+	plain       []uint32            // by directed segment: its original edge; graph.None if it is closed
+	later       []uint32            // by directed segment: its first copy in the later part, or graph.None
 	copies      map[uint32][]uint32 // of edges that have copies: they and their copies
 	stateOf     map[uint32]int32    // of copies, and of edges that are the start of a rule
-	hasRule     []bool              // of each junction: a copy begins there, a rule says where to continue, or not all is public
+	hasRule     []bool              // by junction: a copy begins there, a rule says where to continue, or not all roads are public
 	tableAt     map[string]uint32   // where in Turns a table of turn costs lies
-	row         []byte              // the table of the junction at hand
+	row         []byte              // the table of the current junction
 	isPermitted []bool              // of the columns of a row of it: no rule forbids the turn
 }
 
-// buildGraph makes the graph of the segments and rules. It fails where a junction has more roads than a graph can hold.
+// buildGraph makes the graph of the segments and rules. It fails if a junction has more roads than a graph can hold.
 func (b *layerBuilder) buildGraph() (*edgeBuilder, error) {
 	through := b.findRestricted()
 	if through == nil {
@@ -60,7 +60,7 @@ func (b *layerBuilder) buildGraph() (*edgeBuilder, error) {
 	return b.buildEdges(through)
 }
 
-// buildEdges makes the graph with the copies that the rules ask for.
+// buildEdges makes the graph with the copies that the rules require.
 func (b *layerBuilder) buildEdges(through *throughRules) (*edgeBuilder, error) {
 	e := &edgeBuilder{layerBuilder: b, through: through, copies: map[uint32][]uint32{},
 		stateOf: map[uint32]int32{}, hasRule: make([]bool, len(b.places)), tableAt: map[string]uint32{}}
@@ -79,8 +79,8 @@ func (b *layerBuilder) buildEdges(through *throughRules) (*edgeBuilder, error) {
 	return e, nil
 }
 
-// eachEdge visits all edges: of each directed segment that is open one, then the copies in the order of their rules, then all those of
-// later parts.
+// eachEdge visits all edges: one for each directed segment that is open, then the copies in the order of their rules, then all
+// those of later parts.
 func (e *edgeBuilder) eachEdge(visit func(directed uint32, state int32, isLater bool)) {
 	e.eachState(func(directed uint32, state int32) { visit(directed, state, false) })
 	if e.through == nil || !e.through.hasParts {
@@ -165,7 +165,7 @@ func (e *edgeBuilder) numberEdges() {
 	}
 }
 
-// noteEdge notes which edge it is of its directed segment.
+// noteEdge records an edge under its directed segment.
 func (e *edgeBuilder) noteEdge(edge, directed uint32, state int32, isLater bool) {
 	isPlain := state == noState && !isLater
 	if state != noState {
@@ -250,8 +250,8 @@ func (e *edgeBuilder) fillTurns() {
 	}
 }
 
-// appendTurns appends the costs of the turns from an edge to each that leaves its head. The rules are asked first: where they leave
-// nothing but turning back, or roads that are only for those who go there, the edge ends in a dead end, and turning back is allowed.
+// appendTurns appends the costs of the turns from an edge to each that leaves its head. The rules come first: if they leave only
+// turning back, or roads closed to through traffic, the edge ends in a dead end, and turning back is allowed.
 func (e *edgeBuilder) appendTurns(from uint32) {
 	g, j := e.g, e.g.Head[from]
 	first, end := g.OutEdges(j)
@@ -273,14 +273,14 @@ func (e *edgeBuilder) appendTurns(from uint32) {
 	}
 }
 
-// permits reports whether the rules let an edge follow another: also a copy is entered from those edges alone that make its path.
+// permits reports whether the rules let an edge follow another: a copy may be entered only from the edges of its path.
 func (e *edgeBuilder) permits(from, to uint32) bool {
 	state, next := e.stateAt(from), e.stateAt(to)
 	directed := e.g.Segment[to]
 	if e.rules.forbids(state, directed) {
 		return false
 	}
-	// The state after the turn names the one edge, plain or copy, that the turn leads to.
+	// The state after the turn determines the edge, plain or copy, that the turn leads to.
 	follows := e.rules.follow(state, directed)
 	return follows == next || !e.rules.isCopy(follows) && !e.rules.isCopy(next)
 }
@@ -306,18 +306,18 @@ func (e *edgeBuilder) partOf(edge uint32) part {
 	return e.through.partOf(directed, e.later[directed] != graph.None && edge >= e.later[directed])
 }
 
-// passesGate reports whether the turn leads through a gate that is only for those who go behind it.
+// passesGate reports whether the turn leads through a gate that is closed to through traffic.
 func (e *edgeBuilder) passesGate(from, to uint32) bool {
 	return e.through != nil && e.through.gates[e.g.Head[from]] && e.g.Segment[to] != e.g.Segment[from]^1
 }
 
-// leavesPublic reports whether the turn leads from a public road to where only those go who arrive.
+// leavesPublic reports whether the turn leads from a public road to a road that is only for arriving.
 func (e *edgeBuilder) leavesPublic(from, to uint32) bool {
 	return e.through != nil && !e.through.restricted[e.g.Segment[from]] &&
 		(e.through.restricted[e.g.Segment[to]] || e.passesGate(from, to))
 }
 
-// stateAt returns the state of the rules in which a path is after an edge: noState where no rule begins with it.
+// stateAt returns the state of the rules after an edge: noState if no rule begins with it.
 func (e *edgeBuilder) stateAt(edge uint32) int32 {
 	if state, ok := e.stateOf[edge]; ok {
 		return state

@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// What the map says of a junction itself is kept in short lists next to the graph, because few junctions have any of it: columns of
-// junctions, ascending, and of what each has.
+// The attributes of junctions are kept in short lists next to the graph, because few junctions have any: a column of junctions,
+// ascending, and a column of their values.
 
 // exit is the number of a motorway's exit at the node where the exit begins.
 type exit struct{ at, text uint32 }
@@ -39,8 +39,8 @@ func (w *layerWriter) writeExits(b *layerBuilder) {
 	}
 }
 
-// JunctionExit returns the number of the exit of a motorway that begins at a junction, "" where none does. In France the number
-// belongs to the junction and not to the ramp, so it says nothing of who stays on the motorway.
+// JunctionExit returns the number of the exit of a motorway that begins at a junction, or "". In France the number belongs to the
+// junction and not to the ramp, so it does not concern traffic that stays on the motorway.
 func (l *Layer) JunctionExit(junction uint32) string {
 	if i, ok := slices.BinarySearch(l.exits, junction); ok {
 		return l.network.shape.text(l.exitTexts[i])
@@ -70,7 +70,7 @@ func (w *layerWriter) writeMiniRoundabouts(b *layerBuilder) {
 	writeColumn(w, secMiniRoundabouts, junctions)
 }
 
-// IsMiniRoundabout reports whether a junction is a mini roundabout: one that is a point of the map, and no road of its own.
+// IsMiniRoundabout reports whether a junction is a mini roundabout: one that the map draws as a point, without a road of its own.
 func (l *Layer) IsMiniRoundabout(junction uint32) bool {
 	_, ok := slices.BinarySearch(l.mini, junction)
 	return ok

@@ -12,7 +12,7 @@ import (
 	"lieudit/queries/route/overlay"
 )
 
-// MetricCounts are the sizes of a metric in the file, where those of a mode follow each other.
+// MetricCounts are the sizes of a metric in the file, where the metrics of a mode follow each other.
 type MetricCounts struct {
 	Optimization route.Optimization `json:"optimisation"`
 	Avoid        route.Avoid        `json:"evite"`
@@ -26,8 +26,8 @@ type metricKey struct {
 	avoid        route.Avoid
 }
 
-// Metric returns the metric of a profile of the layer's mode; false where there is none. It implements search.Metrics. Kinds of
-// roads that the layer does not have are not worth avoiding, so profiles that differ in them alone have the same metric.
+// Metric returns the metric of a profile of the layer's mode; false if it has no metric. It implements search.Metrics. Kinds of
+// roads that the layer does not have need no avoiding, so profiles that differ only in those have the same metric.
 func (l *Layer) Metric(p route.Profile) (*overlay.Metric, bool) {
 	m, ok := l.metrics[metricKey{p.Optimization, p.Avoid & l.avoidable}]
 	return m, ok
@@ -41,9 +41,9 @@ func avoidableIn(flags []graph.Flags) (kinds route.Avoid) {
 	return kinds
 }
 
-// The metrics of a mode lie one behind the other in three sections: where the matrices of cells begin, the weights, and what of them are
-// penalties. Meta says how long each is. A matrix that equals that of the metric which avoids nothing is shared
-// with it, so that a metric of a rare kind of road takes a tenth of the space.
+// The metrics of a mode follow each other in three sections: the offsets of the cells' matrices, the weights, and the penalties in
+// them. Meta holds the length of each. A matrix equal to that of the metric that avoids nothing is shared with it, so that the
+// metric of a rare kind of road takes a tenth of the space.
 
 // customize computes and writes the shortcuts of a mode, one metric after the other.
 func (b *builder) customize(ctx context.Context, w *layerWriter, g *graph.Graph, counts *Counts) error {

@@ -13,7 +13,7 @@ type Hit struct {
 	Segment  uint32
 	Distance float64   // metres
 	Point    geo.Point // on the segment
-	Fraction float64   // of the segment's length, along its geometry, up to the point
+	Fraction float64   // position of the point along the geometry, as a share of the segment's length
 }
 
 // The index of positions is a tree of boxes. Pieces lie in the order of a Hilbert curve, so a box of the finest level holds
@@ -23,7 +23,8 @@ const treeFan = 16
 // treeLevel is where the boxes of a level lie in the tree.
 type treeLevel struct{ first, count int }
 
-// treeLevels lays out the levels for a number of pieces, the finest first. The last one has one box, unless there are no pieces.
+// treeLevels lays out the levels for a number of pieces, the finest first. The last level has one box, or no levels exist if there
+// are no pieces.
 func treeLevels(pieces int) (levels []treeLevel) {
 	first := 0
 	for n := pieces; n > 1 || len(levels) == 0 && n > 0; {
@@ -102,8 +103,8 @@ func extendBox(a, b [4]int32) [4]int32 {
 	return [4]int32{min(a[0], b[0]), min(a[1], b[1]), max(a[2], b[2]), max(a[3], b[3])}
 }
 
-// Near visits the segments of the mode within a radius in metres of p, each once, in ascending distance, and equal ones in the order of
-// their numbers. It stops when visit returns false. It is safe for concurrent use.
+// Near visits the segments of the mode within a radius in metres of p, each once, in ascending distance, ties in the order of their
+// numbers. It stops when visit returns false. It is safe for concurrent use.
 func (l *Layer) Near(p geo.Point, radius float64, visit func(Hit) bool) {
 	s := l.searches.Get().(*nearSearch)
 	defer l.searches.Put(s)
@@ -130,9 +131,9 @@ type candidate struct {
 	index    uint32
 }
 
-// nearSearch is the state of Near: a best-first search of the tree. It is a heap of candidates: the nearest first, of equal ones
-// the boxes first, so that what they hold takes part in the order. A box is at most as far as what it holds, so the first piece
-// that comes out of the heap is the nearest of all.
+// nearSearch is the state of Near: a best-first search of the tree. It is a heap of candidates: the nearest first, and among ties
+// boxes first, so that their contents are ordered too. A box is never farther than its contents, so the first piece that comes out
+// of the heap is the nearest.
 type nearSearch struct {
 	layer   *Layer
 	plane   geo.Plane // at the position
@@ -173,7 +174,7 @@ func (s *nearSearch) start(p geo.Point) {
 	}
 }
 
-// openBox adds what a box holds, as far as it is within the radius and open to the mode.
+// openBox adds the contents of a box that are within the radius and open to the mode.
 func (s *nearSearch) openBox(box candidate, radius float64) {
 	shape := &s.layer.network.shape
 	below, count := box.level-1, len(shape.pieceRoads)
@@ -204,7 +205,7 @@ func (s *nearSearch) boxDistance(box []int32) float64 {
 }
 
 // project returns a position in metres from the centre. Distances are measured in this plane, so that those of boxes and of
-// segments can be compared exactly; within the radii of interest they are those on the earth.
+// segments can be compared exactly; within the radii of interest they equal those on the earth.
 func (s *nearSearch) project(p geo.Point) (x, y float64) { return s.plane.Project(p) }
 
 // pieceDistance is the distance from the centre to a piece.
@@ -229,8 +230,8 @@ func nearestOnLine(ax, ay, bx, by float64) (t, x, y float64) {
 	return t, ax + t*dx, ay + t*dy
 }
 
-// hitOf returns the nearest point of the segment that a piece belongs to. It returns false where the mode does not use the piece,
-// and where another piece of the segment came before.
+// hitOf returns the nearest point of the segment that a piece belongs to. It returns false if the mode does not use the piece, or
+// another piece of the segment came before.
 func (s *nearSearch) hitOf(c candidate) (Hit, bool) {
 	segment := s.layer.segmentOf(c.index)
 	if _, ok := s.seen[segment]; ok || segment == graph.None {

@@ -1,6 +1,6 @@
 // Package network builds the road network of a map as one immutable file, and opens it: the road graphs of cars, pedestrians and
-// bicycles, the geometry and the names of roads, an index of positions, and the shortcuts that make routes fast. Its one
-// constraint: the same map makes the same bytes, within 4 GB of memory for a country of the size of France.
+// bicycles, the geometry and the names of roads, an index of positions, and the shortcuts that make routing fast. The same map
+// gives the same bytes, and a country of the size of France is built within 4 GB of memory.
 //
 //	map ── scan ways, restrictions ──► wayTable      ┐              ┌► texts, roads, pieces, tree      for all modes
 //	    ── scan nodes ──► nodeTable: what is used    ┴── Build ─────┤
@@ -8,16 +8,16 @@
 //	the file ── Open, mapped ──► Network ── Layer ──► Graph, Topology, Metrics: columns of the mapping
 //	                                         └───── Road, JunctionExit, IsMiniRoundabout, AppendGeometry, AppendFixed, BoxAround, SegmentEdges, Near
 //
-// A junction of a mode is a node where the mode has a choice or must stop: where its ways meet or end, at a barrier, at the via
-// of a turn restriction. Copies of edges keep what a path may not do because of where it comes from: the turns that restrictions over
-// ways forbid, and roads that cars drive to and never through. A way is cut into pieces at every node that is a junction of any mode. Pieces hold the geometry, once
-// for all modes, in the order of a space-filling curve, so that neighbours lie together. A segment of a mode is a run of pieces
-// of one way between two junctions of the mode. Segments are numbered in the order of their pieces, junctions by cell, edges by
-// junction.
+// A junction of a mode is a node where the mode has a choice or must stop: where its ways meet or end, at a barrier, at the via of
+// a turn restriction. Copies of edges express rules that depend on where a path comes from: the turns that restrictions over ways
+// forbid, and roads that are closed to through traffic. A way is cut into pieces at every node that is a junction of any mode.
+// Pieces hold the geometry, once for all modes, in the order of a space-filling curve, so that neighbours lie together. A segment
+// of a mode is a run of pieces of one way between two junctions of the mode. Segments are numbered in the order of their pieces,
+// junctions by cell, edges by junction.
 //
-// Open checks the small sections and Verify checks all. A damaged section that Open does not check gives wrong answers at worst:
-// reads belong in Guard, which turns a fault of the mapping into an error, and a panic over an index too when the file proves
-// to be damaged.
+// Open checks the small sections and Verify checks all. Damage in a section that Open does not check causes wrong answers at worst,
+// if reads are made in Guard: it turns a fault of the mapping into an error, and also an index panic if the file turns out to be
+// damaged.
 package network
 
 import (
@@ -37,9 +37,9 @@ import (
 )
 
 var (
-	// ErrOther says that the file is not a road network, or has another version of the format.
+	// ErrOther means that the file is not a road network, or has another version of the format.
 	ErrOther = errors.New("not a road network of this format")
-	// ErrDamaged says that the file is a road network and not as it was written.
+	// ErrDamaged means that the file is a road network whose content has changed since it was written.
 	ErrDamaged = errors.New("the road network is damaged")
 )
 
@@ -94,9 +94,10 @@ const (
 	layerSections
 )
 
-// firstSectionCount is the number of sections of version 1 of the format. Version 2 has further ones behind them: of each mode the
-// penalties of its edges, empty where no edge has one, and then of each mode how its edges are connected. In version 1 what is a penalty
-// now was part of an edge's duration. And of a weight it held the plain cost of avoided roads, from which bindOverlay makes the penalty.
+// firstSectionCount is the number of sections of version 1 of the format. Version 2 adds further sections: for each mode the
+// penalties of its edges, empty if no edge has one, and then for each mode how its edges are connected. In version 1 such penalties
+// were part of an edge's duration, and a weight came with the plain cost of avoided roads, from which bindOverlay computes the
+// penalty.
 const (
 	firstSectionCount = int(secLayers) - 1 + profile.Modes*int(layerSections)
 	sectionCount      = firstSectionCount + 2*profile.Modes
@@ -158,8 +159,8 @@ type Layer struct {
 	network      *Network
 	mode         profile.Mode
 	firstPiece   []uint32 // of each segment
-	pieces       []uint16 // of each segment how many
-	segmentEdges []uint32 // of each segment the edges forward and backward
+	pieces       []uint16 // their number, by segment
+	segmentEdges []uint32 // the edges forward and backward, by segment
 	exits        []uint32 // junctions where exits of motorways begin, ascending
 	exitTexts    []uint32 // of each its number
 	mini         []uint32 // junctions that are mini roundabouts, ascending
@@ -185,12 +186,12 @@ func openAs(path string, format mappedfile.Format) (n *Network, err error) {
 	return n, nil
 }
 
-// Layer returns the network of a mode: that of cars for an unknown one.
+// Layer returns the network of a mode; for an unknown mode, that of cars.
 func (n *Network) Layer(m route.Mode) *Layer { return &n.layers[profile.ModeOf(m)] }
 
-// Guard runs read, which reads the network, and turns damage that it meets into an error that is ErrDamaged. A panic over an index
-// has the whole file verified: when its checksums are right, the panic continues, because the fault is the program's. Guard
-// covers one goroutine, as mappedfile.File.Guard does.
+// Guard runs read, which reads the network, and turns damage that it meets into an error that is ErrDamaged. After an index panic
+// it verifies the whole file: if the checksums are right, the panic continues, because it is a bug of the program. Guard covers one
+// goroutine, as mappedfile.File.Guard does.
 func (n *Network) Guard(read func() error) error {
 	return n.File.Guard(func() (err error) {
 		defer func() {
@@ -202,7 +203,7 @@ func (n *Network) Guard(read func() error) error {
 	})
 }
 
-// explainPanic returns the damage behind a panic, or panics again when there is none.
+// explainPanic returns the damage behind a panic, or panics again if the file is sound.
 func (n *Network) explainPanic(cause any) error {
 	_, isRuntime := cause.(runtime.Error)
 	_, isFault := cause.(interface{ Addr() uintptr })
@@ -241,7 +242,7 @@ type binder struct {
 	err     error
 }
 
-// column reads a section as a column that must have a length, or any length where it is negative.
+// column reads a section as a column of a length, or of any length if that is negative.
 func column[T mappedfile.Number](b *binder, id mappedfile.Section, length int) []T {
 	values, err := mappedfile.View[T](b.network.File, id)
 	if err == nil && length >= 0 && len(values) != length {
@@ -303,7 +304,7 @@ func (b *binder) bindConnections(g *graph.Graph, edges int) {
 	}
 }
 
-// bindCells reads the cells. One section holds the parents of all levels one behind the other; bindCells cuts it into levels.
+// bindCells reads the cells. One section holds the parents of all levels one after the other; bindCells splits it into levels.
 func (b *binder) bindCells(g *graph.Graph, counts Counts) {
 	g.Cells.Of, g.Cells.Count = layerColumn[uint32](b, secCells, counts.Junctions), counts.Cells
 	parents := layerColumn[uint32](b, secCellParents, -1)

@@ -6,9 +6,9 @@ import (
 	"lieudit/queries/route/graph"
 )
 
-// A restriction over a node becomes a rule from a segment to a segment, one over ways a rule from all segments that are driven before
-// the turn. An only_ restriction over ways says where to continue behind the last via way. It does not concern a path that leaves the
-// via ways earlier. Rules are kept in a ruleTrie.
+// A restriction over a node becomes a rule from a segment to a segment, one over ways a rule from all segments that are driven
+// before the turn. An only_ restriction over ways says where to continue after the last via way. It does not concern a path that
+// leaves the via ways earlier. Rules are kept in a ruleTrie.
 
 // maxViaWays bounds the number of ways that a restriction may lead over, because each order of them is tried.
 const maxViaWays = 6
@@ -16,11 +16,12 @@ const maxViaWays = 6
 // restrictor finds the segments of a mode that the members of restrictions stand for.
 type restrictor struct {
 	*layerBuilder
-	wayOf      map[int64][]uint32  // the ways with an id, of those that restrictions name
-	segmentsOf map[uint32][]uint32 // of these ways, in order
+	wayOf      map[int64][]uint32  // the ways with an id, if restrictions name it
+	segmentsOf map[uint32][]uint32 // by way, in order
 }
 
-// outcome is what became of a restriction. Of the first three a greater one is better, and a restriction has the best of all modes.
+// outcome is the result of a restriction. Among the first three a greater one is better, and a restriction gets the best outcome of
+// all modes.
 type outcome uint8
 
 const (
@@ -30,8 +31,8 @@ const (
 	isUnsupported                // it is for other vehicles, or has no known form
 )
 
-// addRules turns the restrictions that concern the mode into rules, and notes the outcome of each where it is better than that of
-// the modes before.
+// addRules turns the restrictions that concern the mode into rules, and records the outcome of each if it is better than that of
+// the previous modes.
 func (b *layerBuilder) addRules(outcomes []outcome) {
 	r := newRestrictor(b)
 	for i := range b.restrictions {
@@ -90,7 +91,7 @@ func newRestrictor(b *layerBuilder) *restrictor {
 	return r
 }
 
-// paths returns what a restriction restricts: directed segments of which the last is the turn's target.
+// paths returns the paths that a restriction concerns: directed segments, the last of which is the turn's target.
 func (r *restrictor) paths(restriction *restriction) (paths [][]uint32) {
 	for _, via := range r.viaPaths(restriction) {
 		for _, from := range restriction.From {
@@ -181,8 +182,8 @@ func (r *restrictor) extendPath(begun viaPath, rest []int64) (paths []viaPath) {
 	return paths
 }
 
-// joinPaths puts the segments of the two ways before and behind a via. A restriction from a way onto itself is about turning
-// back, so it does not concern who goes straight on.
+// joinPaths adds the segments of the two ways before and after a via. A restriction from a way onto itself is about turning back,
+// so it does not concern traffic that goes straight on.
 func (r *restrictor) joinPaths(from int64, via viaPath, to int64) (paths [][]uint32) {
 	for _, before := range r.segmentsAt(from, via.from, endsHere) {
 		for _, after := range r.segmentsAt(to, via.to, beginsHere) {
@@ -195,14 +196,14 @@ func (r *restrictor) joinPaths(from int64, via viaPath, to int64) (paths [][]uin
 	return paths
 }
 
-// What segmentsAt looks for at a junction. The value is that of the direction bit to flip, so that the tail lies at the junction.
+// The ends that segmentsAt looks for at a junction. The value is the direction bit to flip so that the tail lies at the junction.
 const (
 	beginsHere = iota
 	endsHere
 )
 
-// segmentsAt returns the directed segments of the ways with an id that begin or end at a junction. Where a way begins or ends
-// there, those count; where it only passes there must be no choice.
+// segmentsAt returns the directed segments of the ways with an id that begin or end at a junction. If a way begins or ends there,
+// those segments count; if it only passes, there must be exactly one candidate.
 func (r *restrictor) segmentsAt(id int64, junction uint32, side uint32) []uint32 {
 	var atEnd, passing []uint32
 	for _, way := range r.wayOf[id] {
@@ -240,9 +241,9 @@ type ruleTrie struct {
 type ruleState struct {
 	directed  uint32 // the last of the path
 	length    int
-	suffix    int32 // the longest other state with which the path ends, noState where none does
+	suffix    int32 // the longest other state with which the path ends, or noState
 	forbidden []uint32
-	only      []uint32 // where there are any, all others are forbidden
+	only      []uint32 // if not empty, all others are forbidden
 }
 
 // ruleKey names a state by the one before its last directed segment.
@@ -280,7 +281,7 @@ func (t *ruleTrie) add(path []uint32, to uint32, isOnly bool) {
 	}
 }
 
-// link fills in the suffixes, after all rules were added: shorter paths first, as those of longer ones build on them.
+// link fills in the suffixes after all rules were added: shorter paths first, because longer ones build on them.
 func (t *ruleTrie) link() {
 	byLength := make([]int32, len(t.states))
 	parents := make([]int32, len(t.states))
@@ -300,7 +301,7 @@ func (t *ruleTrie) link() {
 	}
 }
 
-// follow returns the state after a directed segment is driven from a state: noState where no rule begins with it.
+// follow returns the state after a directed segment is driven from a state: noState if no rule begins with it.
 func (t *ruleTrie) follow(state int32, directed uint32) int32 {
 	// A route that leaves a path of the trie may still be on a shorter one, down to the segment just driven.
 	for ; ; state = t.states[state].suffix {

@@ -32,7 +32,7 @@ const (
 // directionUnit is how many units of bearings are a degree.
 const directionUnit = 100
 
-// Below, a directed segment is a number: that of a segment × 2, + 1 where it goes against the geometry, as in graph.Graph.Segment. So
+// Below, a directed segment is a number: that of a segment × 2, + 1 if it goes against the geometry, as in graph.Graph.Segment. So
 // directed/2 is the segment, directed%2 the direction and directed^1 the way back.
 
 // layerBuilder builds the graph of a mode: cutSegments, then addRules, then buildGraph. The junctions of all modes have one
@@ -41,10 +41,10 @@ type layerBuilder struct {
 	*cutter
 	*numbering // of the junctions of all modes
 	mode       profile.Mode
-	placeOf    []uint32 // of each junction of any mode its place in the order of all
+	placeOf    []uint32 // the place of each junction of any mode in the order of all
 	segments   []segment
-	firstAt    []uint32 // of each place of the order of all junctions its first junction; there are more where the mode is stopped
-	places     []uint32 // of each junction its place
+	firstAt    []uint32 // the first junction of each place in the order of all; a place has more if the mode is stopped there
+	places     []uint32 // by junction
 	rules      ruleTrie
 	applied    int // restrictions
 }
@@ -87,7 +87,7 @@ func (b *layerBuilder) cutRun(r run) {
 	}
 }
 
-// effectiveSpeeds are the speeds of the mode on a way, in units of profile.Way. A ferry whose duration is told has its own.
+// effectiveSpeeds are the speeds of the mode on a way, in units of profile.Way. A ferry with a tagged duration has its own.
 func (b *layerBuilder) effectiveSpeeds(way uint32) (speeds [2]float64) {
 	for d, s := range b.speeds[b.waySpeeds[way]].speed[b.mode] {
 		speeds[d] = float64(s)
@@ -110,9 +110,9 @@ func (b *layerBuilder) effectiveSpeeds(way uint32) (speeds [2]float64) {
 	return speeds
 }
 
-// measure fills in distance, durations, penalties and bearings. A node that delays, as traffic lights do, counts for the segments that are driven
-// towards it: in each direction the last node counts and the first does not. The
-// priority of the road concerns the driving, not such delays.
+// measure fills in distance, durations, penalties and bearings. A node that delays, as traffic lights do, counts for the segments
+// that are driven towards it: in each direction the last node counts and the first does not. The priority of the road applies to
+// driving, not to such delays.
 func (b *layerBuilder) measure(s *segment, nodes []uint32, speeds [2]float64, priority *[2]uint8) {
 	metres, delay := 0.0, [2]float64{}
 	for i, node := range nodes[1:] {
@@ -135,12 +135,12 @@ func (b *layerBuilder) measure(s *segment, nodes []uint32, speeds [2]float64, pr
 	s.area = profile.SideAt(begin.Lon, begin.Lat)
 }
 
-// maxCost bounds the duration of an edge with its penalty (two days) and its distance (1,700 km), so that some avoided edges in a row, each of which
-// counts route.AvoidFactor times, do not overflow a weight.
+// maxCost bounds the duration of an edge with its penalty (two days) and its distance (1,700 km), so that several consecutive
+// avoided edges, each of which counts route.AvoidFactor times, do not overflow a weight.
 const maxCost = math.MaxUint32 / (5 * route.AvoidFactor)
 
-// delayAt is what passing a node in a direction costs, in graph.DurationUnit parts of a second. Where the mode is stopped nobody
-// passes.
+// delayAt is the cost of passing a node in a direction, in graph.DurationUnit parts of a second. A node that stops the mode is
+// never passed.
 func (b *layerBuilder) delayAt(node uint32, d profile.Direction) float64 {
 	if b.state[node]&hasFacts == 0 {
 		return 0
@@ -206,7 +206,7 @@ func (b *layerBuilder) numberEnds() {
 // junctionAt returns the first junction of a node.
 func (b *layerBuilder) junctionAt(node uint32) uint32 { return b.firstAt[b.placeOf[b.numberOf(node)]] }
 
-// junctionOf returns the junction of a node. It returns false where the node is none, and where it stops the mode.
+// junctionOf returns the junction of a node. It returns false if the node is not a junction, or stops the mode.
 func (b *layerBuilder) junctionOf(node uint32) (uint32, bool) {
 	if node == graph.None || b.state[node]&(isJunction<<b.mode) == 0 || b.isClosed(node) {
 		return 0, false
@@ -252,7 +252,7 @@ func (b *layerBuilder) bitsOf(directed uint32) uint32 {
 // of 60 million nodes a table of numbers would take four times the memory of their states.
 type numbering struct {
 	junctionNodes []uint32 // ascending
-	blockFirst    []uint32 // of each 64 nodes of the source the number of the first junction
+	blockFirst    []uint32 // the number of the first junction in each 64 nodes of the source
 	nodeStates    []nodeState
 }
 
@@ -281,7 +281,7 @@ func (n *numbering) numberOf(node uint32) uint32 {
 	return number
 }
 
-// cellsOf returns the cells of the junctions of a mode, given the place of each in the order of all. Cells that hold none of them
+// cellsOf returns the cells of the junctions of a mode, given the place of each in the order of all. Cells without such a junction
 // are left out, so that cells are numbered along the junctions.
 func cellsOf(all *graph.Cells, places []uint32) graph.Cells {
 	cells := graph.Cells{Of: make([]uint32, len(places)), Count: make([]int, all.Levels()), Parent: make([][]uint32, max(all.Levels()-1, 0))}

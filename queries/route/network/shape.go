@@ -14,9 +14,9 @@ import (
 	"lieudit/schemas/geo"
 )
 
-// Road is what is known of the road that a segment belongs to.
+// Road describes the road that a segment belongs to.
 type Road struct {
-	Name, Ref, Destinations string // "" where it has none
+	Name, Ref, Destinations string // "" if unknown
 	Exit                    string // number of the exit of a motorway that it is
 	Class                   profile.Class
 	IsRoundabout, IsLink    bool
@@ -66,9 +66,9 @@ func sideOf(bits uint32) profile.Side {
 
 // shape is what all modes share: texts, roads, geometry and the index of positions.
 type shape struct {
-	texts         []byte   // each text is its length, as a varint, and its bytes; "" lies at 0
+	texts         []byte   // each text is its length, as a varint, and its bytes; "" is at 0
 	roads         []uint32 // records
-	geometryFirst []uint32 // of each piece where its points begin, and one more at the end
+	geometryFirst []uint32 // where the points of each piece begin, and one more at the end
 	geometry      []byte
 	pieceRoads    []uint32
 	tree          []int32 // boxes: west, south, east, north; the finest level first
@@ -125,8 +125,8 @@ func (l *Layer) SegmentEdges(segment uint32) (forward, backward uint32) {
 	return l.segmentEdges[2*segment], l.segmentEdges[2*segment+1]
 }
 
-// AppendGeometry appends the points of a segment, from its first junction to its second or backward. There are two at least, and
-// no point follows itself unless the whole segment has no length.
+// AppendGeometry appends the points of a segment, from its first junction to its second or backward. There are at least two, and no
+// point is repeated unless the whole segment has no length.
 func (l *Layer) AppendGeometry(dst []geo.Point, segment uint32, backward bool) []geo.Point {
 	begin := len(dst)
 	first := l.firstPiece[segment]
@@ -149,8 +149,8 @@ func (l *Layer) AppendGeometry(dst []geo.Point, segment uint32, backward bool) [
 	return dst
 }
 
-// AppendFixed appends the points of a segment, from its first junction to its second, as the file has them: two at least, some of which
-// may follow themselves. It takes less time than AppendGeometry.
+// AppendFixed appends the points of a segment, from its first junction to its second, as stored in the file: at least two, possibly
+// with repetitions. It is faster than AppendGeometry.
 func (l *Layer) AppendFixed(dst []route.FixedPoint, segment uint32) []route.FixedPoint {
 	first := l.firstPiece[segment]
 	for p := first; p < first+uint32(l.pieces[segment]); p++ {
@@ -200,7 +200,7 @@ func (l *Layer) BoxAround(segment uint32) (southWest, northEast route.FixedPoint
 // leafOf is the box of the finest level that holds a piece.
 func (s *shape) leafOf(piece uint32) [4]int32 { return [4]int32(s.tree[4*(piece/treeFan):]) }
 
-// dropRepeated removes points that follow themselves, but leaves two.
+// dropRepeated removes repeated points, but leaves two.
 func dropRepeated(points []geo.Point, begin int) []geo.Point {
 	kept := begin + 1
 	for i := begin + 1; i < len(points); i++ {
@@ -220,8 +220,8 @@ func toPoint(lon, lat int32) geo.Point {
 	return geo.Point{Lon: float64(lon) / coordinateUnit, Lat: float64(lat) / coordinateUnit}
 }
 
-// pointDecoder decodes the points of a piece one after the other, in the coordinates of the file. The first is whole; each other is
-// the difference to the one before.
+// pointDecoder decodes the points of a piece one after the other, in the coordinates of the file. The first is stored in full, each
+// other one as the difference from the previous point.
 type pointDecoder struct {
 	data     []byte // of the points that follow
 	lon, lat int32
@@ -233,7 +233,7 @@ func (s *shape) firstPoint(piece uint32) pointDecoder {
 	return pointDecoder{data[8:], int32(binary.LittleEndian.Uint32(data)), int32(binary.LittleEndian.Uint32(data[4:]))}
 }
 
-// next moves to the next point. It returns false where there is none, and where the file is damaged.
+// next moves to the next point. It returns false at the end, and if the file is damaged.
 func (d *pointDecoder) next() bool {
 	if len(d.data) < 4 {
 		return len(d.data) > 0 && d.nextOfAnySize()
@@ -271,7 +271,7 @@ func (d *pointDecoder) nextOfAnySize() bool {
 	return true
 }
 
-// segmentOf returns the segment that a piece belongs to, graph.None where the mode does not use it.
+// segmentOf returns the segment that a piece belongs to, or graph.None if the mode does not use it.
 func (l *Layer) segmentOf(piece uint32) uint32 {
 	after := sort.Search(len(l.firstPiece), func(i int) bool { return l.firstPiece[i] > piece })
 	if after == 0 || piece-l.firstPiece[after-1] >= uint32(l.pieces[after-1]) {
@@ -280,7 +280,7 @@ func (l *Layer) segmentOf(piece uint32) uint32 {
 	return uint32(after - 1)
 }
 
-// Pieces are not kept in memory: whoever needs them walks over the ways again, which costs little and always gives the same order.
+// Pieces are not kept in memory: code that needs them walks over the ways again, which is cheap and always gives the same order.
 
 // cutter walks over the pieces of all ways, in the order in which they are stored.
 type cutter struct {
@@ -311,10 +311,10 @@ func newCutter(s *source) *cutter {
 	return c
 }
 
-// middle is the middle of two coordinates, shifted so that none is negative.
+// middle is the middle of two coordinates, shifted so that it is never negative.
 func middle(a, b int32) uint32 { return uint32((int64(a)+int64(b))/2 + math.MaxInt32 + 1) }
 
-// boxOf is the box of a way: west, south, east, north. It returns false for a way that has no run.
+// boxOf is the box of a way: west, south, east, north. It returns false for a way without a run.
 func (s *source) boxOf(way uint32) (box [4]int32, ok bool) {
 	box = emptyBox()
 	for run := range s.runs(way) {
@@ -384,7 +384,7 @@ func (c *cutter) eachPiece(yield func(way uint32, nodes []uint32) bool) {
 	}
 }
 
-// A piece takes 8 bytes for its first point and some 4 for each other, so that any one can be read without those before it.
+// A piece takes 8 bytes for its first point and about 4 for each other one, and can be read without the pieces before it.
 
 // writePieces writes the geometry, the roads and the boxes of the pieces, and returns the box of all.
 func (c *cutter) writePieces(w *mappedfile.Writer) (all [4]int32, err error) {

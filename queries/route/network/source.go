@@ -15,8 +15,8 @@ import (
 	"lieudit/schemas/geo"
 )
 
-// source is what is kept of a map: roads, the nodes that they use, restrictions. Nodes are columns in the order of their ids, and
-// ways name them by their place there: for a country of 60 million nodes that makes 1 GB, and twice as much for a moment.
+// source is the part of a map that a build needs: roads, the nodes that they use, restrictions. Nodes are columns in the order of
+// their ids, and ways refer to them by their index: a country of 60 million nodes takes 1 GB, and briefly twice as much.
 type source struct {
 	wayTable
 	nodeTable
@@ -31,11 +31,11 @@ type source struct {
 type restriction struct {
 	profile.Restriction
 	id  int64
-	via uint32 // the number of the node that it leads over, graph.None where the map lacks it
+	via uint32 // the number of the node that it leads over, graph.None if the map lacks it
 }
 
-// wayTable holds the ways that are roads, numbered in the order of the map. Facts that many ways have in common are kept once: a
-// road is a number in roads, a set of speeds a number in speeds.
+// wayTable holds the ways that are roads, numbered in the order of the map. Facts that many ways share are stored once: a road is a
+// number in roads, a set of speeds a number in speeds.
 type wayTable struct {
 	roads     *roadTable
 	wayIDs    []int64
@@ -43,10 +43,10 @@ type wayTable struct {
 	waySpeeds []uint32 // in speeds
 	speeds    []speedSet
 	speedOf   map[speedSet]uint32
-	onLeft    map[uint32]uint32        // in speeds, of ways on which it matters that traffic keeps left
+	onLeft    map[uint32]uint32        // in speeds, for ways whose speeds differ if traffic keeps left
 	ferries   map[uint32]time.Duration // crossing times of ferry ways that are tagged with one
 
-	wayFirst []uint32 // of each way its first node in refs or nodes, and one more at the end
+	wayFirst []uint32 // the first node of each way in refs or nodes, and one more at the end
 	refs     []int64  // ids of nodes, until they are numbered
 	nodes    []uint32 // numbers of nodes; graph.None for those that the map lacks
 }
@@ -68,7 +68,7 @@ type nodeTable struct {
 	facts    map[uint32]profile.Node // of those with hasFacts
 }
 
-// nodeState is a set of bits: what the cutting of ways needs to know of a node.
+// nodeState is a set of bits: what the cutting of ways needs to know about a node.
 type nodeState uint8
 
 const (
@@ -122,7 +122,7 @@ func (r *roadTable) add(w *profile.Way) uint32 {
 // bits returns the bits of a road's record.
 func (r *roadTable) bits(road uint32) uint32 { return r.records[road*roadSize+roadBits] }
 
-// bitsOf packs the facts of a way that are no texts.
+// bitsOf packs the facts of a way that are not texts.
 func bitsOf(w *profile.Way) uint32 {
 	bits := uint32(w.Class)
 	for _, fact := range []struct {
@@ -139,7 +139,7 @@ func bitsOf(w *profile.Way) uint32 {
 	return bits
 }
 
-// readSource reads a map in two scans: ways and relations, then the nodes that those name.
+// readSource reads a map in two scans: ways and relations, then the nodes that they refer to.
 func readSource(ctx context.Context, file *osmpbf.File, progress func(stage string, done, total int64)) (*source, error) {
 	s := &source{wayTable: wayTable{roads: newRoadTable(), speedOf: map[speedSet]uint32{}, onLeft: map[uint32]uint32{}, ferries: map[uint32]time.Duration{},
 		wayFirst: []uint32{0}}, date: file.Header().Date}
@@ -222,7 +222,7 @@ func (s *source) addRelation(r *osmpbf.Relation) {
 	}
 }
 
-// checkSize refuses what numbers of 32 bits cannot count.
+// checkSize rejects maps that are too large for 32-bit numbers.
 func (s *source) checkSize() error {
 	if len(s.refs) >= math.MaxUint32/2 || len(s.roads.texts) >= math.MaxUint32 {
 		return ErrTooLarge
@@ -232,7 +232,7 @@ func (s *source) checkSize() error {
 
 // listNodes makes a column of the nodes that ways name.
 func (s *source) listNodes() {
-	s.ids = slices.Clone(s.refs) // the moment of most memory: 16 bytes for each node of each way
+	s.ids = slices.Clone(s.refs) // memory peaks here: 16 bytes for each node of each way
 	slices.Sort(s.ids)
 	s.ids = slices.Compact(s.ids)
 	s.lon, s.lat = make([]int32, len(s.ids)), make([]int32, len(s.ids))
@@ -255,8 +255,8 @@ func (t *nodeTable) addNode(n *osmpbf.Node, at int) int {
 	return at
 }
 
-// seek finds an id in an ascending column by a galloping search: it starts at from and doubles its steps, because ids that are sought
-// one after the other lie near each other. Where the id is missing it returns its place in the order and false.
+// seek finds an id in an ascending column by a galloping search: it starts at from and doubles its steps, because consecutive
+// look-ups are for neighbouring ids. If the id is missing it returns the position where it would be and false.
 func seek(ids []int64, from int, id int64) (int, bool) {
 	low, high := from, from
 	for step := 1; low > 0 && ids[min(low, len(ids)-1)] > id; step *= 2 {
@@ -269,8 +269,7 @@ func seek(ids []int64, from int, id int64) (int, bool) {
 	return low + at, ok
 }
 
-// numberRefs replaces the ids of nodes in ways and restrictions by numbers, and forgets the ids. A node that follows itself in a
-// way is dropped.
+// numberRefs replaces the ids of nodes in ways and restrictions by numbers, and drops the ids. A repeated node in a way is dropped.
 func (s *source) numberRefs() {
 	s.nodes = make([]uint32, 0, len(s.refs))
 	at, first := 0, uint32(0)
@@ -296,7 +295,7 @@ func (s *source) numberRefs() {
 	s.refs, s.ids = nil, nil
 }
 
-// keepLeft gives ways where traffic keeps left their speeds. Where a way lies is known once its nodes are.
+// keepLeft sets the speeds of ways where traffic keeps left. The position of a way is known only after its nodes are.
 func (s *source) keepLeft() {
 	for way, speeds := range s.onLeft {
 		for _, node := range s.nodes[s.wayFirst[way]:s.wayFirst[way+1]] {
@@ -368,8 +367,8 @@ func (t *nodeTable) countMissing() (n int) {
 // nodesOf returns the nodes of a way; graph.None stands for those that the map lacks.
 func (t *wayTable) nodesOf(way uint32) []uint32 { return t.nodes[t.wayFirst[way]:t.wayFirst[way+1]] }
 
-// runs yields the parts of a way between the nodes that the map lacks: two nodes at least. An extract of a map lacks the nodes beyond its
-// border.
+// runs yields the parts of a way between the nodes that the map lacks: at least two nodes. An extract of a map lacks the nodes
+// beyond its border.
 func (t *wayTable) runs(way uint32) iter.Seq[[]uint32] {
 	return func(yield func([]uint32) bool) {
 		for rest := t.nodesOf(way); len(rest) > 0; {

@@ -7,21 +7,22 @@ import (
 	"lieudit/queries/route/profile"
 )
 
-// throughRules say which roads are only for those who go to what lies on them, such as private and delivery roads: cars drive to them,
-// and never through. A gate of this kind is passed like such a road.
+// throughRules describe the roads that are closed to through traffic, such as private and delivery roads: cars may drive to them,
+// but not through them. A gate of this kind is treated like such a road.
 //
-// A public road may lie behind them, as the streets of an estate do whose entry alone is private. Such a pocket is driven like the
-// restricted road itself in the direction that needs it: a route that begins there leaves it before it comes to the public network, and
-// one that ends there arrives by the entry. Otherwise nobody could come there.
+// A public road may lie behind them, such as the streets of an estate of which only the entrance is private. Such a pocket is
+// treated like the restricted road itself in the direction that needs it: a route that begins there leaves it before it reaches the
+// public network, and one that ends there arrives by the entrance. Otherwise it could not be reached.
 type throughRules struct {
-	restricted []bool          // of each directed segment: by its tags
-	leaves     []bool          // of each directed segment: a route may lie on it before it comes to a public road
-	arrives    []bool          // of each directed segment: a route may lie on it after it has left the public roads
+	restricted []bool          // by directed segment: its tags say so
+	leaves     []bool          // by directed segment: a route may use it before it reaches a public road
+	arrives    []bool          // by directed segment: a route may use it after it has left the public roads
 	gates      map[uint32]bool // junctions
 	hasParts   bool            // the graph has copies for the parts of routes; if not, it is the draft for openPockets
 }
 
-// findRestricted returns the rules that the roads and gates of the map make; nil if there are none, or the mode heeds none.
+// findRestricted returns the rules that the roads and gates of the map make; nil if the map has no such roads, or the mode ignores
+// them.
 func (b *layerBuilder) findRestricted() *throughRules {
 	if b.mode != profile.Car {
 		return nil
@@ -48,8 +49,8 @@ func (r *throughRules) hasLater(directed uint32) bool {
 	return r.leaves[directed] || r.arrives[directed]
 }
 
-// partOf is the earlier or the later part of a route in which a directed segment may lie. Of three parts the public one is of no use: no
-// public road leads to such a segment, nor from it.
+// partOf is the earlier or the later part of a route in which a directed segment may lie. The public part is not needed: no public
+// road leads to such a segment or from it.
 func (r *throughRules) partOf(directed uint32, isLater bool) part {
 	switch {
 	case !isLater && r.leaves[directed]:
@@ -60,8 +61,8 @@ func (r *throughRules) partOf(directed uint32, isLater bool) part {
 	return public
 }
 
-// openPockets fills in leaves and arrives: for restricted roads, and for the pockets of public roads that are left or entered by
-// restricted roads and gates alone. draft has no copies, and its turns know no parts.
+// openPockets fills in leaves and arrives: for restricted roads, and for the pockets of public roads that can be left or entered
+// only by restricted roads and gates. draft has no copies, and its turns ignore parts.
 func (r *throughRules) openPockets(draft *edgeBuilder) {
 	f := newPocketFinder(r, draft)
 	r.leaves, r.arrives = slices.Clone(r.restricted), slices.Clone(r.restricted)
@@ -82,7 +83,7 @@ func (r *throughRules) openPockets(draft *edgeBuilder) {
 type pocketFinder struct {
 	*throughRules
 	draft *edgeBuilder
-	main  []uint32 // edges of the public network: of each part of the map that no road joins with others the largest component
+	main  []uint32 // edges of the public network: the largest component of each region
 }
 
 // newPocketFinder finds the public network.
@@ -111,7 +112,7 @@ func newPocketFinder(r *throughRules, draft *edgeBuilder) *pocketFinder {
 	return f
 }
 
-// isPublicTurn reports whether those may take a turn who only drive through.
+// isPublicTurn reports whether through traffic may take a turn.
 func (f *pocketFinder) isPublicTurn(from, to uint32) bool {
 	g := f.draft.g
 	return g.Turn(from, to) != graph.ForbiddenTurn && !f.restricted[g.Segment[from]] && !f.restricted[g.Segment[to]] &&
@@ -142,7 +143,7 @@ func (f *pocketFinder) eachBefore(edge uint32, visit func(from, to, other uint32
 	}
 }
 
-// onlyPublic leaves the turns that those may take who drive through.
+// onlyPublic keeps the turns that through traffic may take.
 func (f *pocketFinder) onlyPublic(each visitTurns) visitTurns {
 	return func(edge uint32, visit func(from, to, other uint32)) {
 		each(edge, func(from, to, other uint32) {
@@ -153,7 +154,7 @@ func (f *pocketFinder) onlyPublic(each visitTurns) visitTurns {
 	}
 }
 
-// spread returns the edges to which steps lead from some.
+// spread returns the edges that can be reached from some edges by steps.
 func (f *pocketFinder) spread(from []uint32, each visitTurns) []bool {
 	isReached := make([]bool, f.draft.g.Edges())
 	open := slices.Clone(from)

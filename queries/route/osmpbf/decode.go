@@ -6,7 +6,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// The most that a block may hold. Programs write 8,000 elements a block; the limits keep a hostile block from growing in memory.
+// The limits of a block. Programs write 8,000 elements per block; the limits keep a hostile block from exhausting memory.
 const (
 	maxElements = 1 << 20
 	maxTags     = 1 << 22
@@ -15,7 +15,7 @@ const (
 	maxStrings  = 1 << 21
 )
 
-// decoder decodes blocks. It keeps its memory for the next block.
+// decoder decodes blocks. It reuses its memory for the next block.
 type decoder struct {
 	strings     []string
 	granularity int64 // nanodegrees
@@ -28,7 +28,7 @@ type decoder struct {
 	members []Member
 }
 
-// decodeBlock decodes the wanted kinds of elements into d.block and returns the kinds that there are.
+// decodeBlock decodes the wanted kinds of elements into d.block and returns the kinds in the block.
 func (d *decoder) decodeBlock(b []byte, wanted Kinds) (Kinds, error) {
 	d.granularity, d.lon, d.lat = 100, 0, 0
 	d.block = Block{d.block.Nodes[:0], d.block.Ways[:0], d.block.Relations[:0]}
@@ -38,7 +38,7 @@ func (d *decoder) decodeBlock(b []byte, wanted Kinds) (Kinds, error) {
 	if err != nil || kinds&wanted == 0 {
 		return kinds, err
 	}
-	// The numbers that say how to read the groups stand behind them.
+	// The numbers that say how to read the groups come after them.
 	m := fields{rest: b}
 	for m.next() && err == nil {
 		switch m.tag {
@@ -62,7 +62,7 @@ func (d *decoder) decodeBlock(b []byte, wanted Kinds) (Kinds, error) {
 	return kinds, err
 }
 
-// findKinds tells which kinds of elements a block holds.
+// findKinds returns the kinds of elements in a block.
 func findKinds(b []byte) (kinds Kinds, err error) {
 	m := fields{rest: b}
 	for m.next() {
@@ -89,7 +89,7 @@ func findKinds(b []byte) (kinds Kinds, err error) {
 
 // decodeStrings decodes the table of strings. All share one copy of it, which outlives the buffer.
 func (d *decoder) decodeStrings(b []byte) error {
-	// Lengths and tags between the strings are copied with them: they are few bytes, and one allocation serves all.
+	// Field tags and lengths between the strings are copied too: they are only a few bytes, and one allocation serves all.
 	text := string(b)
 	m := fields{rest: b}
 	for m.next() {
@@ -155,7 +155,7 @@ func (d *decoder) decodeNode(b []byte) error {
 	return err
 }
 
-// addNode adds a node. One whose position is not on the globe is left out, as though an extract lacked it.
+// addNode adds a node. A node with an impossible position is left out, as if an extract lacked it.
 func (d *decoder) addNode(id, lon, lat int64, tags Tags) {
 	x, y := d.lon+d.granularity*lon, d.lat+d.granularity*lat
 	const turn = 180_000_000_000
@@ -168,10 +168,10 @@ func (d *decoder) addNode(id, lon, lat int64, tags Tags) {
 	d.block.Nodes = append(d.block.Nodes, Node{id, toUnits(x), toUnits(y), tags})
 }
 
-// maxOffset is more than any offset, and so little that twice as much does not overflow.
+// maxOffset is greater than any valid offset, and twice as much does not overflow.
 const maxOffset = 1 << 61
 
-// clampOffset keeps an offset within maxOffset. No position is on the globe beyond.
+// clampOffset keeps an offset within maxOffset. No position beyond it is on the globe.
 func clampOffset(v int64) int64 { return max(-maxOffset, min(v, maxOffset)) }
 
 // toUnits rounds nanodegrees to 1e-7 degrees.
@@ -224,13 +224,12 @@ func (d *decoder) decodeDense(b []byte) error {
 	return nil
 }
 
-// decodeDenseTags takes the tags of the next node: keys and values in turn up to a zero. No list at all means that no node has
-// any.
+// decodeDenseTags takes the tags of the next node: keys and values in turn up to a zero. If the list is missing, no node has tags.
 func (d *decoder) decodeDenseTags(pairs *packed) (Tags, error) {
 	if len(*pairs) == 0 {
 		return nil, nil
 	}
-	from := len(d.tags) // tags are added behind those of other elements; a full slice moves on, and what was given stays valid
+	from := len(d.tags) // tags of all elements share a slice; those returned before stay valid if it grows
 	for {
 		key, ok := pairs.next()
 		if !ok {
@@ -277,7 +276,7 @@ func (d *decoder) decodeTags(keys, values packed) (Tags, error) {
 	return d.tags[from:len(d.tags):len(d.tags)], values.end()
 }
 
-// decodeWay decodes a way. Positions of its nodes, which some files repeat in it (LocationsOnWays), are passed over.
+// decodeWay decodes a way. Positions of its nodes, which some files repeat in it (LocationsOnWays), are skipped.
 func (d *decoder) decodeWay(b []byte) error {
 	var keys, values, refs packed
 	w := Way{}

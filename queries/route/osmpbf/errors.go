@@ -5,12 +5,12 @@ import (
 	"fmt"
 )
 
-// FormatError says that a file is not OSM PBF, and what it is as far as its first bytes tell.
+// FormatError means that a file is not OSM PBF. Found is what it seems to be, judging by its first bytes.
 type FormatError struct{ Found string }
 
 func (e *FormatError) Error() string { return "not OSM PBF: " + e.Found }
 
-// FeatureError says that a file needs something of its reader that this one does not have.
+// FeatureError means that a file requires a feature that this reader does not have.
 type FeatureError struct{ Feature string }
 
 func (e *FeatureError) Error() string {
@@ -23,7 +23,7 @@ func (e *FeatureError) Error() string {
 	return fmt.Sprintf("the PBF needs the feature %q of its reader, which is not supported", e.Feature)
 }
 
-// CutError says that a file ends in the middle of a blob.
+// CutError means that a file ends in the middle of a blob.
 type CutError struct {
 	Blob   int   // counted from 0, which is the header
 	Offset int64 // where the blob begins
@@ -34,7 +34,7 @@ func (e *CutError) Error() string {
 	return fmt.Sprintf("the PBF is cut: it ends at byte %d, inside blob %d, which begins at byte %d", e.Size, e.Blob, e.Offset)
 }
 
-// DamageError says that a blob does not hold what the format says.
+// DamageError means that a blob violates the format.
 type DamageError struct {
 	Blob   int   // counted from 0, which is the header
 	Offset int64 // where the blob begins
@@ -47,7 +47,7 @@ func (e *DamageError) Error() string {
 
 func (e *DamageError) Unwrap() error { return e.Err }
 
-// foreign are the beginnings of files that are taken for OSM PBF, with what to say of them.
+// foreign are the first bytes of files that users mistake for OSM PBF, with their descriptions.
 var foreign = []struct{ prefix, found string }{
 	{"\x1f\x8b", "it is compressed with gzip; unpack it first"},
 	{"BZh", "it is compressed with bzip2, as OSM XML often is; a .osm.pbf is needed"},
@@ -63,7 +63,7 @@ var foreign = []struct{ prefix, found string }{
 	{"version https://git-lfs", "it is a pointer of Git LFS, not the file itself"},
 }
 
-// describeForeign says what a file is that does not begin as a PBF does.
+// describeForeign identifies a file that does not begin like a PBF.
 func describeForeign(head []byte) *FormatError {
 	trimmed := bytes.TrimLeft(head, " \t\r\n")
 	for _, f := range foreign {

@@ -20,8 +20,8 @@ const (
 	length = uint64(protowire.BytesType)
 )
 
-// fields walks the fields of a message. Its tag is number<<3 plus the encoding, so that a field in another encoding is an
-// unknown one, which is passed over.
+// fields walks the fields of a message. Its tag is number<<3 plus the encoding, so that a field in another encoding is an unknown
+// field, which is skipped.
 type fields struct {
 	rest  []byte
 	tag   uint64
@@ -30,7 +30,7 @@ type fields struct {
 	err   error
 }
 
-// next reads the next field. It is false at the end and after an error.
+// next reads the next field. It returns false at the end and after an error.
 func (f *fields) next() bool {
 	if len(f.rest) == 0 || f.err != nil {
 		return false
@@ -64,7 +64,7 @@ func (f *fields) fail() bool {
 // packed is a list of numbers in one field.
 type packed []byte
 
-// next takes the next number. It is false at the end, and when the list is damaged, which leaves the list not empty.
+// next takes the next number. It returns false at the end, and if the list is damaged; then the list is not empty.
 func (p *packed) next() (uint64, bool) {
 	b := *p
 	if len(b) > 0 && b[0] < 0x80 {
@@ -85,7 +85,7 @@ func (p *packed) nextSigned() (int64, bool) {
 	return protowire.DecodeZigZag(v), ok
 }
 
-// end is an error when the list was not read to its end.
+// end returns an error if the list was not read to its end.
 func (p packed) end() error {
 	if len(p) > 0 {
 		return errLists

@@ -25,8 +25,8 @@ type File struct {
 	index []frame // of the data blobs, nil before a Scan has read all
 }
 
-// Open opens a PBF and reads its header. It is a FormatError when the file is something else, and a FeatureError when the file
-// needs what this package does not have.
+// Open opens a PBF and reads its header. It fails with a *FormatError if the file is not a PBF, and with a *FeatureError if the
+// file requires a feature that this package does not have.
 func Open(path string) (*File, error) {
 	file, err := os.Open(path)
 	if err != nil {
@@ -80,7 +80,7 @@ func newFile(r io.ReaderAt, c io.Closer, size int64) (*File, error) {
 	return f, err
 }
 
-// Header is what the file says of itself.
+// Header returns the file's description of itself.
 func (f *File) Header() Header { return f.header }
 
 // Size is the size of the file in bytes.
@@ -89,7 +89,7 @@ func (f *File) Size() int64 { return f.size }
 // Close closes the file. No Scan may be under way.
 func (f *File) Close() error { return f.closer.Close() }
 
-// knownFeatures are what a file may need of its reader.
+// knownFeatures are the features that a file may require.
 var knownFeatures = map[string]bool{"OsmSchema-V0.6": true, "DenseNodes": true}
 
 // decodeHeader decodes the content of the first blob.

@@ -28,7 +28,7 @@ func (f *frame) end() int64 { return f.data + int64(f.size) }
 // damage is a DamageError of the frame.
 func (f *frame) damage(err error) error { return &DamageError{f.number, f.offset, err} }
 
-// readFrame reads the frame at an offset of a file of some size. It is io.EOF at the end.
+// readFrame reads the frame at an offset of a file of some size. At the end it returns io.EOF.
 func readFrame(r io.ReaderAt, number int, offset, fileSize int64) (frame, error) {
 	f := frame{number: number, offset: offset}
 	if offset >= fileSize {

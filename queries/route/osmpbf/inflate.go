@@ -18,7 +18,7 @@ type inflater struct {
 	out  []byte
 }
 
-// maxRatio is how many times deflate can shrink bytes at most. It bounds what a stated size can make us allocate.
+// maxRatio is how many times deflate can shrink bytes at most. It bounds the memory that a stated size can make us allocate.
 const maxRatio = 1032
 
 // inflate returns the content of a blob. It is valid until the next call, and may share the memory of the blob.
@@ -53,7 +53,7 @@ func (i *inflater) inflate(blob []byte) ([]byte, error) {
 	return nil, &FeatureError{[...]string{"lzma", "bzip2", "lz4"}[how-4]}
 }
 
-// errSize says that a blob unpacks to another size than it states.
+// errSize means that a blob unpacks to another size than it states.
 var errSize = errors.New("its content has another size than stated")
 
 // inflateZlib unpacks zlib, which nearly every file uses.
@@ -84,7 +84,7 @@ func (i *inflater) inflateZlib(packed []byte, size int) ([]byte, error) {
 	return i.out, nil
 }
 
-// inflateZstd unpacks zstd. Its decoder refuses what would be larger than a blob may be.
+// inflateZstd unpacks zstd. Its decoder rejects content that would be larger than a blob may be.
 func (i *inflater) inflateZstd(packed []byte, size int) (_ []byte, err error) {
 	if i.zstd == nil {
 		i.zstd, err = zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(maxBlobSize))

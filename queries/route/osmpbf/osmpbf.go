@@ -1,15 +1,15 @@
-// Package osmpbf reads and writes OpenStreetMap data in the PBF format (https://wiki.openstreetmap.org/wiki/PBF_Format). Its one
-// constraint: a country is read on all cores in bounded memory, and no file whatever makes it
-// panic or allocate what a hostile number says. A library exists (paulmach/osm, the oracle of the tests); it makes an object of each
-// element, cannot skip blobs on a second reading, and says of a damaged file neither where nor what.
+// Package osmpbf reads and writes OpenStreetMap data in the PBF format (https://wiki.openstreetmap.org/wiki/PBF_Format). It reads a
+// country on all cores in bounded memory, and no file can make it panic or allocate as much as a hostile number asks for. A library
+// exists (paulmach/osm, the oracle of the tests), but it makes an object of each element, cannot skip blobs on a second pass, and
+// does not say what is damaged in a file or where.
 //
 //	file ── frames (walk) ──► task ── inflate, decodeBlock (all cores) ──► Block, in file order ──► visit
 //	                                                               kinds of each blob ──► index ──► later Scans skip
 //
 //	Node, Way, Relation ── Writer ── encode, deflate ──► file
 //
-// A PBF is a row of blobs: the first holds the header, each other a block of some thousand nodes, ways or relations, in this
-// order as a rule.
+// A PBF is a sequence of blobs: the first holds the header, each other one a block of some thousand nodes, ways or relations,
+// usually in this order.
 package osmpbf
 
 import (
@@ -20,11 +20,11 @@ import (
 // Tag is one attribute of a node, way or relation.
 type Tag struct{ Key, Value string }
 
-// Tags are the attributes of one element, in file order. There are few, so that walking them is the fastest look-up. The strings
-// of a block share one piece of memory: whoever keeps some of them for long clones them.
+// Tags are the attributes of one element, in file order. There are few, so a linear search is fastest. The strings of a block share
+// one piece of memory: clone those that are kept for long.
 type Tags []Tag
 
-// Get returns the value of a key, empty when the element does not have it.
+// Get returns the value of a key, or "" if the element does not have it.
 func (t Tags) Get(key string) string {
 	for i := range t {
 		if t[i].Key == key {
@@ -109,7 +109,7 @@ const (
 // Box is a rectangle in 1e-7 degrees.
 type Box struct{ West, South, East, North int32 }
 
-// Header is what a file says of itself. What it does not say is zero.
+// Header is a file's description of itself. Missing values are zero.
 type Header struct {
 	Date      time.Time // of the data: osmosis_replication_timestamp
 	Generator string    // the writing program

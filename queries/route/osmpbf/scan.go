@@ -21,16 +21,16 @@ type task struct {
 }
 
 // Scan reads the whole file and calls visit with the elements of the wanted kinds, a block at a time, in file order, from the
-// goroutine that called Scan. Blocks are decoded on all cores meanwhile. A block and its slices are reused after visit returns;
-// its strings are not. An error of visit ends the scan and is returned as it is; so does the end of ctx. progress may be nil; it
-// gets the offset up to which the file was visited.
+// goroutine that called Scan. Blocks are decoded on all cores meanwhile. A block and its slices are reused after visit returns; its
+// strings are not. An error of visit ends the scan and is returned unchanged; so is the error of ctx. progress may be nil; it
+// receives the offset up to which the file was visited.
 //
 // The first Scan that reaches the end remembers what each blob holds, so that later ones skip blobs without wanted kinds.
 func (f *File) Scan(ctx context.Context, kinds Kinds, progress func(bytesDone int64), visit func(*Block) error) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	s := f.newScan(kinds)
-	var group errgroup.Group // without its context: what lies before a cut is still visited
+	var group errgroup.Group // without its context, so that blobs before a cut are still visited
 	group.Go(func() error { return s.walk(ctx, f) })
 	for range runtime.GOMAXPROCS(0) {
 		group.Go(func() error { s.decode(ctx, f.file); return nil })
@@ -61,7 +61,7 @@ type scan struct {
 	seen          []frame
 }
 
-// newScan takes two tasks a core, so that no core waits while the oldest block is visited.
+// newScan takes two tasks per core, so that no core waits while the oldest block is visited.
 func (f *File) newScan(kinds Kinds) *scan {
 	n := 2*runtime.GOMAXPROCS(0) + 1
 	s := &scan{kinds: kinds, free: make(chan *task, n), work: make(chan *task, n), ordered: make(chan *task, n)}
@@ -83,7 +83,7 @@ func (s *scan) walk(ctx context.Context, f *File) error {
 		if err != nil {
 			return err
 		}
-		// There are no more tasks than work and ordered have room for, so that only free is ever waited for.
+		// work and ordered have room for all tasks, so only a receive from free ever blocks.
 		select {
 		case t := <-s.free:
 			t.frame = found
@@ -97,10 +97,10 @@ func (s *scan) walk(ctx context.Context, f *File) error {
 	return nil
 }
 
-// errWalk says that walk has ended early and has the reason.
+// errWalk means that walk ended early; walk returns the reason.
 var errWalk = errors.New("not all frames were found")
 
-// decode decodes tasks until there are no more.
+// decode decodes tasks until the last.
 func (s *scan) decode(ctx context.Context, r io.ReaderAt) {
 	for t := range s.work {
 		if t.err = ctx.Err(); t.err == nil {
@@ -174,8 +174,7 @@ func (f *File) frames(kinds Kinds) iter.Seq2[frame, error] {
 	}
 }
 
-// walkFrames yields the frames with data, by their headers in the file. Blobs of unknown types are passed over, as the format
-// asks.
+// walkFrames yields the frames with data, by their headers in the file. Blobs of unknown types are skipped, as the format requires.
 func (f *File) walkFrames(yield func(frame, error) bool) {
 	for number, offset := 1, f.first; ; number++ {
 		found, err := readFrame(f.file, number, offset, f.size)

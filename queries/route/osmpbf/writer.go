@@ -17,12 +17,12 @@ const (
 	blockBytes    = 4 << 20
 )
 
-// ErrClosed says that a Writer was closed before.
+// ErrClosed means that a Writer is already closed.
 var ErrClosed = errors.New("the PBF is already complete")
 
 // Writer writes a PBF. The same calls give the same bytes. Elements are written as they are given; a change of kind begins a new
-// block, so whoever gives nodes, then ways, then relations, each by ascending ID, writes the usual order and says so with the
-// feature Sort.Type_then_ID in the header. The first error stays. It is used by one goroutine at a time.
+// block, so a caller that gives nodes, then ways, then relations, each by ascending ID, writes the usual order and should declare
+// it by the feature Sort.Type_then_ID in the header. The first error is kept. It is used by one goroutine at a time.
 type Writer struct {
 	out     io.Writer
 	err     error
@@ -41,7 +41,7 @@ type Writer struct {
 	scratch, element       []byte
 }
 
-// NewWriter writes the header. An error shows at the next call.
+// NewWriter writes the header. The next call returns its error.
 func NewWriter(out io.Writer, h Header) *Writer {
 	w := &Writer{out: out, strings: map[string]uint64{}}
 	w.deflate = zlib.NewWriter(&w.packed)
@@ -50,7 +50,7 @@ func NewWriter(out io.Writer, h Header) *Writer {
 	return w
 }
 
-// WriteNode writes a node. The format has no form for a node's tag without a key: it is left out.
+// WriteNode writes a node. The format cannot express a node's tag without a key: it is left out.
 func (w *Writer) WriteNode(n Node) error {
 	w.begin(Nodes)
 	w.ids = appendSigned(w.ids, n.ID-w.last.ID)
@@ -111,7 +111,7 @@ func (w *Writer) WriteRelation(r Relation) error {
 	return w.err
 }
 
-// Close writes the last block. It does not close the file below.
+// Close writes the last block. It does not close the underlying writer.
 func (w *Writer) Close() error {
 	if errors.Is(w.err, ErrClosed) {
 		return nil
@@ -160,7 +160,7 @@ func (w *Writer) appendTags(tags Tags) {
 	}
 }
 
-// flush writes the block, when it has any element.
+// flush writes the block if it has any element.
 func (w *Writer) flush() {
 	if w.count == 0 {
 		return

@@ -1,5 +1,5 @@
-// Package osmtest finds the real maps that tests read. Its one constraint: a test without its map is skipped on a laptop and
-// fails from the usual level of cmd/check on.
+// Package osmtest finds the real maps that tests read. A test without its map is skipped on a laptop, and fails from the usual
+// level of cmd/check on.
 package osmtest
 
 import (
