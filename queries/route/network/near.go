@@ -23,8 +23,8 @@ const treeFan = 16
 // treeLevel is where the boxes of a level lie in the tree.
 type treeLevel struct{ first, count int }
 
-// treeLevels lays out the levels for a number of pieces, the finest first. The last level has one box, or no levels exist if there
-// are no pieces.
+// treeLevels lays out the levels for a number of pieces, the finest first. The last level has one box; without pieces there are no
+// levels.
 func treeLevels(pieces int) (levels []treeLevel) {
 	first := 0
 	for n := pieces; n > 1 || len(levels) == 0 && n > 0; {

@@ -2,19 +2,19 @@ package profile
 
 import "strings"
 
-// permission is what an access tag says to a mode.
+// permission is the meaning of an access tag for a mode.
 type permission uint8
 
 const (
 	unsaid     permission = iota
 	denied                // the mode may not
-	restricted            // only who goes to what lies there
-	other                 // a value that is not known: opens what is closed to the mode, as OSRM has it
+	restricted            // only for access to what lies there
+	other                 // an unknown value: opens a way that is closed to the mode, as in OSRM
 	granted               // the mode may
 )
 
-// accessValues are the values that access tags may have for each mode. A value that is absent is other. What is private may be
-// reached by car, as most such roads lead to somebody's door; on foot and by bicycle it is not a way.
+// accessValues are the values that access tags may have for each mode. Any other value is other. Private roads may be reached by
+// car, because most lead to somebody's door; on foot and by bicycle they are closed.
 var accessValues = [Modes]map[string]permission{
 	Car: {
 		"yes": granted, "motorcar": granted, "motor_vehicle": granted, "vehicle": granted, "permissive": granted,
@@ -37,7 +37,7 @@ var accessValues = [Modes]map[string]permission{
 	},
 }
 
-// directedKey is a key of a tag, and its forms for one direction.
+// directedKey is the key of a tag, with its forms for one direction.
 type directedKey struct{ both, forward, backward string }
 
 // get returns the value for a direction: that of the direction's own key, otherwise that of both.
@@ -79,8 +79,8 @@ var ownAccessKeys = [Modes][]directedKey{
 
 var generalAccessKey = newDirectedKeys("access")[0]
 
-// readAccess returns what the access tags say to a mode in a direction. The general tag access=yes says nothing on a way that is
-// not made for the mode, unless the kind is one that it opens.
+// readAccess returns the permission of the access tags for a mode in a direction. The general tag access=yes has no effect on a way
+// that is not made for the mode, unless it opens ways of that kind.
 func readAccess(tags Tags, k kind, m Mode, d Direction) permission {
 	if v := firstOf(ownAccessKeys[m], tags, d); v != "" {
 		return parseAccess(v, m)
@@ -92,7 +92,7 @@ func readAccess(tags Tags, k kind, m Mode, d Direction) permission {
 	return p
 }
 
-// parseAccess reads a value or a list of values. Of a list the value counts that permits most.
+// parseAccess reads a value or a list of values. The most permissive value of a list counts.
 func parseAccess(value string, m Mode) permission {
 	if value == "" {
 		return unsaid
@@ -108,7 +108,7 @@ func parseAccess(value string, m Mode) permission {
 	return best
 }
 
-// rankInList lets a value that is not known give way to the others of its list.
+// rankInList ranks an unknown value below the others of its list.
 func rankInList(p permission, list string) permission {
 	if p == other && strings.Contains(list, ";") {
 		return unsaid
@@ -116,15 +116,15 @@ func rankInList(p permission, list string) permission {
 	return p
 }
 
-// oneWayKeys are the tags for one-way roads of each mode, the most specific first. Pedestrians heed their own alone.
+// oneWayKeys are the tags for one-way roads of each mode, the most specific first. Pedestrians heed only their own.
 var oneWayKeys = [Modes][]string{
 	Car:  {"oneway:motorcar", "oneway:motor_vehicle", "oneway:vehicle", "oneway"},
 	Foot: {"oneway:foot"},
 	Bike: {"oneway:bicycle", "oneway"},
 }
 
-// readOneWay tells which directions of a road are open to a mode, by one-way tags alone. A value that is not known, such as
-// alternating, leaves the word to the next tag.
+// readOneWay returns the directions of a road that are open to a mode, by one-way tags only. After an unknown value, such as
+// alternating, the next tag decides.
 func readOneWay(tags Tags, k kind, m Mode) (open [2]bool) {
 	for _, key := range oneWayKeys[m] {
 		switch tags.Get(key) {

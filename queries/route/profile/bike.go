@@ -10,7 +10,7 @@ var bikeSurfaces = map[string]float64{
 	"laterite": 5, "mud": 3, "sand": 3, "woodchips": 3,
 }
 
-// The values of cycleway tags that are room for bicycles: in the direction of the traffic, and against it.
+// The values of cycleway tags that mean room for bicycles: in the direction of the traffic, and against it.
 var (
 	cycleLanes = map[string]bool{
 		"track": true, "lane": true, "share_busway": true, "sharrow": true, "shared": true, "shared_lane": true,
@@ -38,8 +38,8 @@ func readBike(tags Tags, k kind, keepsLeft bool) (units [2]uint16) {
 	return units
 }
 
-// ridingSpeeds are the speeds in km/h at which the way may be ridden, 0 where it may not. A lane for bicycles opens a road to them
-// that is closed by its kind, and a direction that is closed to the traffic.
+// ridingSpeeds are the speeds in km/h at which the way may be ridden, 0 if it may not. A cycle lane opens a road to bicycles that
+// is closed by its kind, and a direction that is closed to the traffic.
 func ridingSpeeds(tags Tags, k kind, access [2]permission, keepsLeft bool) (speed [2]float64) {
 	open := readOneWay(tags, k, Bike)
 	lanes := readCycleLanes(tags, open, k, keepsLeft)
@@ -61,7 +61,7 @@ func ridingSpeeds(tags Tags, k kind, access [2]permission, keepsLeft bool) (spee
 	return speed
 }
 
-// readCycleLanes tells in which directions a road has room for bicycles. On a road of both directions a lane on the side to which
+// readCycleLanes returns the directions in which a road has room for bicycles. On a two-way road, a lane on the side to which
 // traffic does not keep is for the other direction.
 func readCycleLanes(tags Tags, open [2]bool, k kind, keepsLeft bool) (lanes [2]bool) {
 	both := tags.Get("cycleway")
@@ -91,8 +91,7 @@ func readCycleLanes(tags Tags, open [2]bool, k kind, keepsLeft bool) (lanes [2]b
 	return lanes
 }
 
-// addPushing fills in the speed of who pushes the bicycle, in directions in which it may not be ridden. Who pushes a bicycle is a
-// pedestrian by law.
+// addPushing adds walking speed where riding is forbidden: a cyclist who pushes the bicycle is a pedestrian by law.
 func addPushing(speed *[2]float64, tags Tags, k kind) {
 	canRide := speed[Forward] > 0 || speed[Backward] > 0
 	for d := range speed {
@@ -105,7 +104,7 @@ func addPushing(speed *[2]float64, tags Tags, k kind) {
 	}
 }
 
-// pushingSpeed is the speed at which a bicycle may be pushed, 0 where it may not. canRide says that the way can be ridden in the
+// pushingSpeed is the speed at which a bicycle may be pushed, 0 if it may not. canRide reports whether the way can be ridden in the
 // other direction: one may walk against a one-way road, but not against a roundabout or a motorway.
 func pushingSpeed(tags Tags, k kind, d Direction, canRide bool) float64 {
 	foot := ownAccessKeys[Foot][0].get(tags, d)
@@ -136,8 +135,8 @@ func slowBike(tags Tags, k kind, speed float64, d Direction) float64 {
 
 var maxspeedKey = newDirectedKeys("maxspeed")[0]
 
-// bikeFactors are the priorities of roads that bicycles share with fast traffic: of a track next to such a road and the road itself, as
-// fast as it is, a cyclist takes the track.
+// bikeFactors are the priorities of roads that bicycles share with fast traffic: a cyclist prefers a track next to such a road to
+// the road itself, even if both are equally fast.
 var bikeFactors = map[Class]float64{Trunk: 0.5, Primary: 0.6, Secondary: 0.75, Tertiary: 0.9}
 
 // calmLimit is the speed limit in km/h up to which bicycles share a road of any class without a worse priority.

@@ -9,7 +9,7 @@ type carWay struct {
 	isRestricted bool
 }
 
-// limitFactor is the part of a speed limit that is driven on average.
+// limitFactor is the share of a speed limit that is driven on average.
 const limitFactor = 0.8
 
 // readCar reads what a car may do on a way. The two directions differ by access, size and limit; the state of the road is the same.
@@ -45,8 +45,8 @@ func isOpenTo(k kind, m Mode, p permission) bool {
 	return p == granted || p == other
 }
 
-// isClosedToCars reports whether cars are kept out by anything but access tags and size. Nobody drives around the outline of an area,
-// and a road that reverses its direction by the hour is open at hours that are not known here.
+// isClosedToCars reports whether cars are kept out by anything but access tags and size. Nobody drives around the outline of an
+// area, and the hours of a road that reverses its direction are not known here.
 func isClosedToCars(tags Tags, k kind) bool {
 	if k.class == Steps || tags.Get("area") == "yes" || tags.Get("oneway") == "reversible" {
 		return true
@@ -54,7 +54,7 @@ func isClosedToCars(tags Tags, k kind) bool {
 	return tags.Get("service") == "emergency_access"
 }
 
-// carLimits are the sizes that a way may have at least: a passenger car of 2.0 m × 1.9 m × 4.8 m and 2 t.
+// carLimits are the smallest limits of size that a car fits: a passenger car of 2.0 m × 1.9 m × 4.8 m and 2 t.
 var carLimits = []struct {
 	keys  []directedKey
 	parse func(string) (float64, bool)
@@ -66,7 +66,7 @@ var carLimits = []struct {
 	{newDirectedKeys("maxweightrating", "maxweight"), parseTonnes, 2},
 }
 
-// fits reports whether a car passes in a direction. A size that cannot be read stops nobody.
+// fits reports whether a car passes in a direction. A size that cannot be parsed is ignored.
 func fits(tags Tags, d Direction) bool {
 	for i := range carLimits {
 		limit := &carLimits[i]
@@ -94,11 +94,11 @@ var (
 	}
 )
 
-// limitKeys are the tags of a speed limit, the one that counts first. An advised speed is nearest to what is driven.
+// limitKeys are the tags of a speed limit, by precedence. An advisory speed is nearest to what is driven.
 var limitKeys = newDirectedKeys("maxspeed:advisory", "maxspeed", "source:maxspeed", "maxspeed:type")
 
-// carSpeed is the speed on a way that is open: by its kind, its limit and its state. A limit counts also where it is above the speed
-// of the kind: who maps a limit knows the road.
+// carSpeed is the speed on a way that is open: by its kind, its limit and its state. A limit counts even if it is above the speed
+// of the kind: mappers who tag a limit know the road.
 func carSpeed(tags Tags, k kind, d Direction) float64 {
 	if k.isFerry() {
 		return k.speed[Car]
@@ -126,15 +126,15 @@ func slowTo(speed float64, table map[string]float64, value string) float64 {
 	return speed
 }
 
-// The factors below are those by which OSRM lowers the rate of a road and not its speed: a road is driven no slower for them, and is
-// chosen less.
+// The factors below are those by which OSRM lowers the rate of a road and not its speed: they make a road a worse choice, but not
+// slower.
 
 // serviceFactors are the priorities of service roads by the tag service.
 var serviceFactors = map[string]float64{
 	"alley": 0.5, "parking": 0.5, "parking_aisle": 0.5, "driveway": 0.5, "drive-through": 0.5, "drive-thru": 0.5,
 }
 
-// widthFactors are the priorities of roads of both directions that are narrower than a number of metres.
+// widthFactors are the priorities of two-way roads that are narrower than a number of metres.
 var widthFactors = []struct{ below, factor float64 }{{3.01, 0.5}, {4, 0.6}, {5, 0.75}, {6, 0.8}}
 
 // The other priorities.
@@ -146,7 +146,7 @@ const (
 	yieldFactor       = 0.7 // the direction that gives way on a narrow stretch
 )
 
-// carPriority is the lowest of the factors of a way in each direction. Some concern roads on which cars meet alone.
+// carPriority is the lowest of the factors of a way in each direction. Some concern only roads on which cars meet.
 func carPriority(tags Tags, isTwoWay bool) (priority [2]uint8) {
 	factor := 1.0
 	if f, ok := serviceFactors[tags.Get("service")]; ok {

@@ -3,8 +3,8 @@ package profile
 // footSurfaces slow pedestrians: the factors of their speed.
 var footSurfaces = map[string]float64{"fine_gravel": 0.75, "gravel": 0.75, "pebblestone": 0.75, "mud": 0.5, "sand": 0.5}
 
-// readFoot reads how fast a pedestrian goes on a way in each direction: nearly always the same both ways, as one-way roads are not
-// meant for pedestrians.
+// readFoot reads the speed of a pedestrian on a way in each direction: nearly always the same, because one-way rules are not meant
+// for pedestrians.
 func readFoot(tags Tags, k kind) (units [2]uint16) {
 	if tags.Get("motorroad") == "yes" {
 		return units

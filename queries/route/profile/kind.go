@@ -1,12 +1,12 @@
 package profile
 
-// kind is what the main tag of a way says: its class, and how fast each mode goes there by default.
+// kind is the meaning of the main tag of a way: its class, and the default speed of each mode.
 type kind struct {
 	class  Class
 	isLink bool
 	speed  [Modes]float64 // km/h; 0: closed unless a tag of the mode opens it
-	push   float64        // km/h of somebody who pushes a bicycle, where the way is made for walking; otherwise 0
-	// opens says which modes the general tag access=yes opens the way to, next to those that have a speed.
+	push   float64        // km/h when pushing a bicycle, if the way is made for walking; otherwise 0
+	// opens are the modes for which the general tag access=yes opens the way, besides those that have a speed.
 	opens [Modes]bool
 
 	isMovable    bool // a bridge that opens for ships
@@ -18,12 +18,12 @@ func (k kind) isFerry() bool { return k.class == Ferry || k.class == ShuttleTrai
 const (
 	walking = 5  // km/h, on foot
 	cycling = 15 // km/h, by bicycle
-	pushing = 4  // km/h, who pushes a bicycle
+	pushing = 4  // km/h, pushing a bicycle
 )
 
-// highways are the values of the tag highway that are roads. A value that is absent, such as construction, proposed, raceway or
-// bus_stop, is no road. Works close a road by highway=construction alone: who leaves a road open next to them, on the road or on rails
-// in it, says so by its highway tag, whatever construction or railway say.
+// highways are the values of the tag highway that are roads. Any other value, such as construction, proposed, raceway or bus_stop,
+// is not a road. Only highway=construction closes a road for works: a road that stays open next to works, on the road or on rails
+// in it, keeps its highway tag, whatever its construction and railway tags are.
 var highways = map[string]kind{
 	//                                                  car  foot     bike
 	"motorway":       {class: Motorway, speed: speeds{90, 0, 0}},
@@ -71,10 +71,11 @@ type speeds = [Modes]float64
 // defaultSpeed is the speed of a mode on a way that is not made for it, but that a tag opens to it.
 var defaultSpeed = speeds{10, walking, cycling}
 
-// movableBridgeSpeed counts the waiting for ships, where no limit says that traffic flows. Pedestrians cross at their pace.
+// movableBridgeSpeed includes the waiting for ships, unless a speed limit shows that traffic flows. Pedestrians cross at their own
+// pace.
 const movableBridgeSpeed = 5
 
-// readKind returns false where a way is not a road, or one that cannot be passed.
+// readKind returns false if a way is not a road, or cannot be passed.
 func readKind(tags Tags) (kind, bool) {
 	k, ok := findKind(tags)
 	if !ok || tags.Get("impassable") == "yes" || tags.Get("status") == "impassable" {

@@ -22,8 +22,8 @@ var countryLimits = map[string]float64{
 	"es:motorway": 120, "it:rural": 90, "lu:rural": 90, "gb:motorway": 70 * kilometresPerMile, "uk:motorway": 70 * kilometresPerMile,
 }
 
-// parseLimit reads a speed limit in km/h: a number, a number of miles, none, or a name such as FR:urban. 0 is not a limit that is
-// known, as of signals and variable.
+// parseLimit reads a speed limit in km/h: a number, a number of miles, none, or a name such as FR:urban. It returns 0 for an
+// unknown limit, such as signals and variable.
 func parseLimit(value string) float64 {
 	if speed, ok := parseSpeed(value); ok {
 		return speed

@@ -2,7 +2,7 @@ package profile
 
 import "strings"
 
-// readNames fills in what signs show of a way.
+// readNames fills in the names, numbers and signs of a way.
 func readNames(w *Way, tags Tags) {
 	w.Name = tags.Get("name")
 	if w.Name == "" && isSidePath(tags) {
@@ -27,7 +27,7 @@ func isSidePath(tags Tags) bool {
 	return false
 }
 
-// onlyDirection returns the direction that is open when the other is closed.
+// onlyDirection returns the open direction of a way whose other direction is closed.
 func onlyDirection(speed [2]uint16) (Direction, bool) {
 	switch {
 	case speed[Forward] > 0 && speed[Backward] == 0:
@@ -38,15 +38,15 @@ func onlyDirection(speed [2]uint16) (Direction, bool) {
 	return Forward, false
 }
 
-// The tags of what signs show, the most telling first.
+// The tags of the text of signs, the most informative first.
 var (
 	destinationKey       = newDirectedKeys("destination")[0]
 	destinationRefKey    = newDirectedKeys("destination:ref")[0]
 	destinationStreetKey = newDirectedKeys("destination:street")[0]
 )
 
-// readDestinations returns the number of the road that the signs show, the places, or both, as in "A 6: Lyon, Grenoble"; where
-// there are neither, the street.
+// readDestinations returns the number of the road that the signs show, the places, or both, as in "A 6: Lyon, Grenoble"; if there
+// are neither, the street.
 func readDestinations(tags Tags, d Direction) string {
 	ref := joinList(destinationRefKey.get(tags, d), ", ")
 	places := joinList(destinationKey.get(tags, d), ", ")
@@ -61,7 +61,7 @@ func readDestinations(tags Tags, d Direction) string {
 	return joinList(destinationStreetKey.get(tags, d), ", ")
 }
 
-// joinList writes a list of values, which tags part by semicolons, with another separator.
+// joinList writes a list of values, which tags separate by semicolons, with another separator.
 func joinList(value, separator string) string {
 	if !strings.Contains(value, ";") {
 		return strings.TrimSpace(value)

@@ -3,22 +3,22 @@ package profile
 // DelayUnit is how many units of Node.Delay are a second.
 const DelayUnit = 100
 
-// Node is what a node of a way does to those who pass it.
+// Node is the effect of a node of a way on passing traffic.
 type Node struct {
 	Closed           [Modes]bool   // the mode cannot pass
-	Delay            [Modes]uint16 // what passing costs
+	Delay            [Modes]uint16 // the cost of passing
 	Facing           Facing        // whom the delay concerns
 	HasSignals       bool
 	IsMiniRoundabout bool
 	HasTollBooth     bool
-	IsRestricted     bool   // a car may pass only to reach what lies behind, as Way.IsRestricted has it for roads
+	IsRestricted     bool   // a car may pass only to reach what lies behind it, as with Way.IsRestricted
 	Exit             string // number of the exit of a motorway that begins here
 }
 
-// Facing tells which traffic a signal or a stop sign concerns.
+// Facing is the traffic that a signal or a stop sign concerns.
 type Facing uint8
 
-// Whom a delay concerns.
+// The traffic that a delay concerns.
 const (
 	FacingBoth Facing = iota
 	FacingForward
@@ -56,7 +56,7 @@ var delays = map[string][Modes]float64{
 	"give_way":        {Car: 1},
 }
 
-// ReadNode reads the tags of a node. It returns false for a node that nobody needs to note.
+// ReadNode reads the tags of a node. It returns false for a node without an effect.
 func ReadNode(tags Tags) (Node, bool) {
 	barrier, highway := tags.Get("barrier"), tags.Get("highway")
 	n := Node{HasSignals: highway == "traffic_signals", IsMiniRoundabout: highway == "mini_roundabout"}
@@ -75,7 +75,7 @@ func ReadNode(tags Tags) (Node, bool) {
 	return n, n != Node{}
 }
 
-// addDelays fills in what signals and signs cost.
+// addDelays fills in the costs of signals and signs.
 func (n *Node) addDelays(tags Tags, highway string) {
 	seconds, ok := delays[highway]
 	if !ok {
@@ -101,7 +101,7 @@ func (n *Node) addDelays(tags Tags, highway string) {
 	}
 }
 
-// nodeAccess is what the access tags of a node say to a mode.
+// nodeAccess is the permission of a node's access tags for a mode.
 func nodeAccess(tags Tags, m Mode) permission {
 	if v := firstOf(ownAccessKeys[m], tags, Forward); v != "" {
 		return parseAccess(v, m)
@@ -110,7 +110,7 @@ func nodeAccess(tags Tags, m Mode) permission {
 }
 
 // isClosedNode reports whether a node stops a mode. Access tags come before the kind of the barrier; those of a crossing are meant
-// for who crosses.
+// for the people who cross.
 func isClosedNode(tags Tags, barrier, highway string, m Mode) bool {
 	if p := nodeAccess(tags, m); p != unsaid {
 		return p == denied && highway != "crossing"
@@ -128,7 +128,7 @@ func isClosedNode(tags Tags, barrier, highway string, m Mode) bool {
 	return !passes
 }
 
-// isFlatBarrier reports whether a barrier is none to anybody: a bollard that sinks, a lowered kerb, a fence for cattle that sounds.
+// isFlatBarrier reports whether a barrier stops nobody: a bollard that sinks, a lowered kerb, a cattle fence that only sounds.
 func isFlatBarrier(tags Tags, barrier, highway string) bool {
 	switch barrier {
 	case "kerb":

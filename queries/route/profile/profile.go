@@ -1,16 +1,16 @@
 // Package profile turns the tags of OpenStreetMap into what a car, a pedestrian and a bicycle may do, how fast, and what a turn
-// costs them. Package network calls it for every way, node and relation of a map, and builds the road graphs from the answers.
-// Its one constraint: the rules are tables that can be read next to the documentation of the tags, without the code.
+// costs them. Package network calls it for every way, node and relation of a map, and builds the road graphs from the answers. The
+// rules are tables that can be read next to the documentation of the tags, without the code.
 //
 //	ReadWay          tags of a way      ──► Way: class, name, speed of each mode in each direction
 //	ReadNode         tags of a node     ──► Node: which modes it stops, which it delays
 //	ReadRestriction  a relation         ──► Restriction: which turns are forbidden to which modes
 //	TurnCost         shape of a turn    ──► tenths of a second
 //
-// Speeds, barriers and turn costs are near those of OSRM's profiles of the three modes, so that durations can be compared. Where
-// A way has two figures in each direction, as in OSRM: Speed says how long it takes, by class, limit and surface; Priority says how much
-// a driver would rather be elsewhere, on a narrow or a service road. The choice of a route counts both, its duration the speed alone.
-// Traffic keeps to the side of its country, which a table of areas tells, or to that of the tag driving_side.
+// Speeds, barriers and turn costs are near those of OSRM's profiles of the three modes, so that durations can be compared. A way
+// has two figures in each direction, as in OSRM: Speed determines its duration, by class, limit and surface; Priority is how much a
+// driver would rather be elsewhere, on a narrow or a service road. Both count in the choice of a route, only the speed in its
+// duration. Traffic keeps to the side of its country, which a table of areas gives, or to that of the tag driving_side.
 //
 // Left out, and why:
 //   - conditions (access:conditional, restriction:conditional): an answer does not depend on the hour
@@ -29,7 +29,7 @@ import (
 	"lieudit/queries/route"
 )
 
-// Tags gives the value of a tag by its key, "" where there is none.
+// Tags gives the value of a tag by its key, or "".
 type Tags interface{ Get(key string) string }
 
 // Mode is the index of a mode of travel in the arrays of this package.
@@ -90,8 +90,8 @@ const (
 	ShuttleTrain
 )
 
-// SpeedUnit is how many units of Way.Speed are 1 km/h, and PriorityUnit how many units of Way.Priority are a road that the choice of a
-// route counts by its duration alone.
+// SpeedUnit is the number of units of Way.Speed in 1 km/h. PriorityUnit is the Way.Priority of a road that counts by its duration
+// only.
 const (
 	SpeedUnit    = 10
 	PriorityUnit = 100
@@ -102,23 +102,23 @@ type Way struct {
 	Class                Class
 	Name                 string
 	Ref                  string // its numbers, such as "D 806", or "A 6; A 46"
-	Destinations         string // what its signs show, such as "A 6: Lyon, Grenoble"; only where it is a one-way road
+	Destinations         string // what its signs show, such as "A 6: Lyon, Grenoble"; only of a one-way road
 	Exit                 string // number of the exit of a motorway that it is
 	IsRoundabout, IsLink bool
 	IsTunnel, IsBridge   bool
 	HasToll              bool
 	IsRestricted         bool // a car may use it only to reach what lies on it
 	Speed                [Modes][2]uint16
-	Priority             [Modes][2]uint8 // by which the choice of a route divides the duration: PriorityUnit or less
-	Side                 Side            // that the road is tagged with
-	BikeOnLeft           [2]uint16       // Speed[Bike] where traffic keeps left: lanes for bicycles are on the sides of roads
+	Priority             [Modes][2]uint8 // the choice of a route divides the duration by it: PriorityUnit or less
+	Side                 Side            // as tagged on the road
+	BikeOnLeft           [2]uint16       // Speed[Bike] if traffic keeps left: cycle lanes are on the sides of roads
 	FerryDuration        time.Duration   // of the whole way, of a ferry, train or movable bridge; 0: by Speed
 }
 
 // IsOpen reports whether a mode may use the way in a direction.
 func (w *Way) IsOpen(m Mode, d Direction) bool { return w.Speed[m][d] > 0 }
 
-// ReadWay reads the tags of a way. It returns false for what is not a road of any mode.
+// ReadWay reads the tags of a way. It returns false if the way is not a road of any mode.
 func ReadWay(tags Tags) (Way, bool) {
 	k, ok := readKind(tags)
 	if !ok {
@@ -143,7 +143,7 @@ func ReadWay(tags Tags) (Way, bool) {
 	return w, true
 }
 
-// wholePriority is the priority of a road whose duration is all that counts.
+// wholePriority is the priority of a road that counts by its duration only.
 var wholePriority = [2]uint8{PriorityUnit, PriorityUnit}
 
 func isSet(value string) bool { return value != "" && value != "no" }
@@ -153,10 +153,10 @@ func isRoundabout(tags Tags) bool {
 	return value == "roundabout" || value == "circular"
 }
 
-// tollKeys are the tags of a toll for cars, the one that counts first. A toll for lorries alone does not count.
+// tollKeys are the tags of a toll for cars, by precedence. A toll only for lorries does not count.
 var tollKeys = []string{"toll:motorcar", "toll:motor_vehicle", "toll"}
 
-// hasToll reports whether cars pay, in one direction at least.
+// hasToll reports whether cars pay, in at least one direction.
 func hasToll(tags Tags) bool {
 	for _, key := range tollKeys {
 		if v := tags.Get(key); v != "" {

@@ -12,26 +12,26 @@ type Member struct {
 	Role          string
 }
 
-// Restriction forbids turns, or forbids all turns but one. It leads from a way over a node, or over one or more ways in their
-// order, to a way. More than one From belongs to no_entry, more than one To to no_exit: each pair of them is restricted.
+// Restriction forbids turns, or all turns except one. It leads from a way over a node, or over one or more ways in their order, to
+// a way. Several From ways are for no_entry, several To ways for no_exit: each pair of them is restricted.
 type Restriction struct {
-	IsOnly   bool // who comes from From over the via must continue to To
+	IsOnly   bool // traffic from From over the via must continue to To
 	From, To []int64
 	ViaNode  int64
 	ViaWays  []int64 // nil: over ViaNode
 	Modes    [Modes]bool
 }
 
-// restrictionKeys are the tags of a restriction that are a mode's own, and the names under which the tag except leaves the mode
-// out. The tag restriction without a mode holds for vehicles, not for pedestrians.
+// restrictionKeys are the tags of a restriction that are a mode's own, and the names by which the tag except exempts the mode. The
+// tag restriction without a mode applies to vehicles, not to pedestrians.
 var restrictionKeys = [Modes][]string{
 	Car:  {"motorcar", "motor_vehicle", "vehicle"},
 	Foot: {"foot"},
 	Bike: {"bicycle", "vehicle"},
 }
 
-// ReadRestriction reads a relation. It returns false for a relation of another kind, for restrictions that none of the modes has
-// to heed, and for those whose members do not fit together.
+// ReadRestriction reads a relation. It returns false for a relation of another kind, for restrictions that apply to no mode, and
+// for those whose members do not fit together.
 func ReadRestriction(tags Tags, members []Member) (Restriction, bool) {
 	kind := tags.Get("type")
 	var r Restriction
@@ -51,7 +51,7 @@ func ReadRestriction(tags Tags, members []Member) (Restriction, bool) {
 	return r, r.fits(value)
 }
 
-// restrictionOf returns the kind of a restriction that a mode has to heed, "" where it has none.
+// restrictionOf returns the kind of a restriction that applies to a mode, or "".
 func restrictionOf(tags Tags, kind string, m Mode) string {
 	for _, name := range restrictionKeys[m] {
 		isOfMode := kind == "restriction:"+name
@@ -73,7 +73,7 @@ func restrictionOf(tags Tags, kind string, m Mode) string {
 	return knownRestriction(tags.Get("restriction"))
 }
 
-// knownRestriction returns a value that is a restriction always: any no_ or only_, but not those on a red light.
+// knownRestriction returns a value that is an unconditional restriction: any no_ or only_, except those on a red light.
 func knownRestriction(value string) string {
 	isOne := strings.HasPrefix(value, "no_") || strings.HasPrefix(value, "only_")
 	if !isOne || strings.HasSuffix(value, "_on_red") {
@@ -82,8 +82,8 @@ func knownRestriction(value string) string {
 	return value
 }
 
-// addMembers sorts the members by their roles; other roles, such as location_hint, mean nothing to a route. It returns false where a
-// via is neither one node nor ways alone.
+// addMembers sorts the members by their roles; other roles, such as location_hint, do not matter to a route. It returns false
+// unless the via is one node or consists of ways only.
 func (r *Restriction) addMembers(members []Member) bool {
 	nodes := 0
 	for _, m := range members {

@@ -3,7 +3,7 @@ package profile
 // Side is the side of the road that traffic keeps to.
 type Side uint8
 
-// The sides. A road that is not tagged keeps to the side of its country: SideAt.
+// The sides. Traffic on an untagged road keeps to the side of its country: see SideAt.
 const (
 	Untagged Side = iota
 	Right
@@ -29,9 +29,9 @@ func (s Side) KeepsLeft(lon, lat float64) bool {
 	return s == Left
 }
 
-// leftHandAreas are the areas where traffic keeps left: west, south, east, north in degrees. They are rectangles whose sides lie in the
-// sea wherever a border does, so that no French road, overseas or at the Channel, lies in one. Where a land border parts the sides (in
-// Africa and Asia) a strip along it may be told wrongly.
+// leftHandAreas are the areas where traffic keeps left: west, south, east, north in degrees. They are rectangles whose sides lie in
+// the sea wherever a border does, so that no French road, overseas or at the Channel, lies in one. Where a land border separates
+// the sides (in Africa and Asia), a strip along it may be wrong.
 var leftHandAreas = [][4]float64{
 	{-11, 51.05, 1.75, 61}, {-6.5, 49.85, -1, 51.05}, {-1, 50.5, 1, 51.05}, // Great Britain, Ireland
 	{-2.3, 49.15, -1.98, 49.28}, {-2.75, 49.38, -2.1, 49.77}, // Jersey, Guernsey

@@ -11,14 +11,14 @@ type Turn struct {
 	Angle     float64 // degrees from straight on: positive to the right, ±180 back
 	Roads     int     // roads that meet at the junction, of those that the mode may use in any direction
 	IsUTurn   bool    // back on the same segment
-	IsDeadEnd bool    // no other road, or none that is allowed, leads on
+	IsDeadEnd bool    // no other road leads on, or none is allowed
 	KeepsLeft bool    // traffic keeps left there
 
 	FromClass, ToClass           Class
 	FromRoundabout, ToRoundabout bool
 }
 
-// What turns cost, in seconds.
+// The costs of turns, in seconds.
 const (
 	carTurn     = 7.5   // a car that nearly comes to rest
 	carBias     = 1.075 // how much more a left turn costs
@@ -29,9 +29,9 @@ const (
 	longestTurn = float64(graph.ForbiddenTurn-1) / graph.TurnUnit
 )
 
-// TurnCost is what a turn costs a mode, in graph.TurnUnit parts of a second, or graph.ForbiddenTurn. Turning back is forbidden but
-// at dead ends. Pedestrians turn at no cost; for cars the cost follows the formula of OSRM's profile, a sigmoid of the angle,
-// for bicycles the square of the angle. Staying in a roundabout costs nothing.
+// TurnCost is the cost of a turn for a mode, in graph.TurnUnit parts of a second, or graph.ForbiddenTurn. Turning back is forbidden
+// except at dead ends. Pedestrians turn at no cost; for cars the cost follows the formula of OSRM's profile, a sigmoid of the
+// angle, for bicycles the square of the angle. Staying in a roundabout costs nothing.
 func TurnCost(m Mode, t Turn) uint8 {
 	if t.IsUTurn && !t.IsDeadEnd {
 		return graph.ForbiddenTurn
@@ -52,7 +52,7 @@ func TurnCost(m Mode, t Turn) uint8 {
 	return uint8(math.Round(min(seconds, longestTurn) * graph.TurnUnit))
 }
 
-// carTurnSeconds is the cost for a car. Where two roads meet without a third, the road only bends: its speed says what that costs.
+// carTurnSeconds is the cost for a car. Where only two roads meet, the road just bends: its speed already covers that.
 func carTurnSeconds(t Turn) float64 {
 	if t.Roads <= 2 && !t.IsUTurn && !t.changesMode() {
 		return 0

@@ -17,7 +17,7 @@ type townDrawer struct {
 	used     []bool             // edges that have their way
 	newName  func() string
 	isZone30 bool
-	ends     [][]int // of each junction the ways that begin or end there
+	ends     [][]int // by junction: the ways that begin or end there
 }
 
 // draw draws the town.
@@ -78,7 +78,7 @@ func (d *townDrawer) describeJunction(at int32) (open, mainRoads int, isLaid boo
 	return open, mainRoads, isLaid
 }
 
-// drawRoundabout draws a ring with a node for each street that meets it. It is driven against the clock.
+// drawRoundabout draws a ring with a node for each street that meets it. It is driven counter-clockwise.
 func (d *townDrawer) drawRoundabout(at int32) {
 	best, centre := residential, d.junctions[at]
 	ring := osmpbf.Way{}
@@ -148,7 +148,7 @@ func (d *townDrawer) follow(chain []int32, at int32, most int) []int32 {
 			here := d.junctions[at]
 			angle := math.Abs(turn(d.junctions[last.other(at)].towards(here), here.towards(d.junctions[e.other(at)])))
 			if isBend || e.street != unnamed {
-				angle /= 8 // the least of them, however sharp
+				angle /= 8 // preferred to the others, however sharp
 			}
 			if angle < least {
 				best, least = i, angle

@@ -39,15 +39,15 @@ func (t *town) newJunction(p point) int32 {
 	return int32(len(t.junctions) - 1)
 }
 
-// fitLine returns a line that no point is farther from than layOff: the straight one through their middle where it can be, otherwise
-// one through some of them.
+// fitLine returns a line with all points within layOff: the straight one through their middle if possible, otherwise one through
+// some of them.
 func (t *town) fitLine(points []point) []point {
 	middle := point{}
 	for _, p := range points {
 		middle = middle.plus(p.times(1 / float64(len(points))))
 	}
 	direction := mainDirection(points, middle)
-	// A lone number gets a short road next to it, in any direction.
+	// A single number gets a short road next to it, in any direction.
 	if len(points) == 1 {
 		sin, cos := math.Sincos(t.rand.Float64() * 2 * math.Pi)
 		direction = point{cos, sin}
@@ -76,8 +76,8 @@ func mainDirection(points []point, middle point) point {
 	return point{cos, sin}
 }
 
-// simplify returns the ends of a line and what is needed of it so that nothing left out is farther away than limit (Douglas and
-// Peucker).
+// simplify returns the ends of a line and the points needed between them so that no omitted point is farther away than limit
+// (Douglas and Peucker).
 func simplify(line []point, limit float64) []point {
 	first, last := line[0], line[len(line)-1]
 	worst, at := limit, 0

@@ -2,10 +2,10 @@ package synthetic
 
 import "container/heap"
 
-// parts tells which things are joined to which (union-find).
+// parts records which things are joined (union-find).
 type parts []int32
 
-// newParts keeps n things apart.
+// newParts returns n separate things.
 func newParts(n int) parts {
 	p := make(parts, n)
 	for i := range p {
@@ -105,7 +105,7 @@ func strongParts(out, in [][]int32) []int32 {
 			}
 		}
 	}
-	// Then whatever leads to the last one left is its part, and so on.
+	// Then all nodes that lead to the last one form its part, and so on.
 	for i := range part {
 		part[i] = -1
 	}

@@ -66,7 +66,7 @@ type road struct {
 // other is the end that is not i.
 func (r road) other(i int32) int32 { return r.a + r.b - i }
 
-// newPlan chooses places and joins them.
+// newPlan chooses places and connects them.
 func newPlan(t *commune.Table, o Options) (*plan, error) {
 	p := &plan{table: t, options: o}
 	chosen, err := p.choose()
@@ -80,7 +80,7 @@ func newPlan(t *commune.Table, o Options) (*plan, error) {
 	for _, s := range o.Streets {
 		streets[s.Commune] = append(streets[s.Commune], s)
 	}
-	// One plane for all is wrong by some percent at its ends, which no road notices.
+	// A single plane is wrong by some percent at its ends, which does not matter to roads.
 	lat := 0.0
 	for _, c := range chosen {
 		lat += c.Lat / float64(len(chosen))
@@ -181,7 +181,7 @@ const segmentsPerJunction = 1.86
 // allotJunctions gives each place a number of junctions by its inhabitants, and some more for its streets.
 func (p *plan) allotJunctions() {
 	total := 0.0
-	// Small communes have more road for each inhabitant; one without inhabitants has some too.
+	// Small communes have more road per inhabitant; one without inhabitants has some too.
 	weight := func(c *commune.Commune) float64 { return math.Pow(float64(c.Population), 0.7) + 25 }
 	for _, place := range p.places {
 		total += weight(place.Commune)
@@ -215,8 +215,8 @@ func (p *plan) joinPlaces() {
 	p.joinLands(names, lands)
 }
 
-// longestRoad is the longest road overseas, and the longest ferry over a lake, in metres: what is farther overseas lies on another
-// island.
+// longestRoad is the longest road overseas, and the longest ferry over a lake, in metres: places farther apart overseas lie on
+// different islands.
 const longestRoad = 40_000
 
 // joinNeighbours plans the roads of a land: to relative neighbours and to a third of the other neighbours. A few of those that get
@@ -248,7 +248,8 @@ func (p *plan) joinNeighbours(of []int32, isOverseas bool) {
 	p.joinRest(of, points)
 }
 
-// joinRest joins what listNeighbours has left apart, which happens where a dozen communes stand closer together than to the next.
+// joinRest joins the parts that listNeighbours left separate, which happens if a dozen communes are closer to each other than to
+// the next.
 func (p *plan) joinRest(of []int32, points []point) {
 	known := newParts(len(p.places))
 	for _, r := range p.roads {
@@ -296,7 +297,7 @@ func (p *plan) largest(n int, apart float64) (some []int32) {
 	return some
 }
 
-// raiseRoads makes main roads of the shortest paths between towns, and national roads of those between the largest.
+// raiseRoads turns the shortest paths between towns into main roads, and those between the largest into national roads.
 func (p *plan) raiseRoads() {
 	arcs := make([][]arc, len(p.places))
 	for i, r := range p.roads {
@@ -351,7 +352,7 @@ func (p *plan) box() osmpbf.Box {
 	return b
 }
 
-// randomOf are random numbers that depend on the seed and the place alone.
+// randomOf are random numbers that depend only on the seed and the place.
 func (p *plan) randomOf(i int) *rand.Rand {
 	h := fnv.New64a()
 	h.Write([]byte(p.places[i].Code))

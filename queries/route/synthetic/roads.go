@@ -79,7 +79,7 @@ type roadDrawer struct {
 	rand *rand.Rand
 }
 
-// drawRoads draws roads, ferries and motorways. Their ways name the nodes of towns by their IDs.
+// drawRoads draws roads, ferries and motorways. Their ways refer to the nodes of towns by their IDs.
 func (g *generator) drawRoads(base int64) *drawing {
 	d := roadDrawer{generator: g, rand: rand.New(rand.NewPCG(g.options.Seed, 3))}
 	d.base = base

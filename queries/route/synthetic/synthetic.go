@@ -1,14 +1,13 @@
 // Package synthetic invents a road network in the shape of real ones and writes it as OpenStreetMap PBF: streets of towns that
-// stand where the communes of the program's table are, departmental and national roads between them, motorways between the
-// largest, ferries to islands. Its one constraint: the same Options give the same bytes, with memory that grows with the number of
-// communes, not with that of roads. Who has invented addresses hands over their streets (ReadStreets), and a road of the same name
-// is laid along the numbers of each.
+// stand where the communes of the program's table are, departmental and national roads between them, motorways between the largest,
+// ferries to islands. The same Options give the same bytes, and memory grows with the number of communes, not of roads. A caller
+// with invented addresses can pass their streets (ReadStreets): a road of the same name is laid along the numbers of each.
 //
 //	commune.Table, Streets ── newPlan ──► places, roads between them, motorways
 //	place ── town (scatter, connect, lay streets, gates, one-ways, names) ──► drawing ── nodes, then ways ──► PBF
 //	gates of the towns ── drawRoads ──► drawing ──────────────────────────────────────────────┘
 //
-// Towns are drawn twice, because a PBF has all nodes before the first way: it is cheaper than to keep a country in memory.
+// Towns are drawn twice, because a PBF has all nodes before the first way: that is cheaper than keeping a country in memory.
 //
 // Every road is open to cars in both senses or lies on a way round, so that the mainland with its islands is one connected part
 // for cars, and each territory overseas another.
@@ -34,12 +33,12 @@ import (
 // Generator is the writing program in the header of an invented network, so that no import takes it for a real one.
 const Generator = "lieudit synthetic"
 
-// Options says what to generate.
+// Options say what to generate.
 type Options struct {
 	Segments int       // about this many directed segments for cars, besides those of Streets
 	Seed     uint64    //
 	Date     time.Time // of the data, in the header; may be zero
-	// Communes are the INSEE codes of the towns. Without any they are those of Streets; without these, as many as Segments need
+	// Communes are the INSEE codes of the towns. If empty, they are those of Streets; without Streets, as many as Segments requires
 	// around a town that Seed picks.
 	Communes []string
 	Streets  []Street
@@ -59,7 +58,7 @@ type Position struct{ Lon, Lat float64 }
 // Summary is what was written.
 type Summary struct{ Towns, Nodes, Ways, Relations int64 }
 
-// ErrNone says that Options ask for no road.
+// ErrNone means that Options ask for no road.
 var ErrNone = errors.New("no road is asked for")
 
 // ReadStreets collects the streets of rows of addresses that are grouped by street, as invented ones are.
@@ -227,7 +226,7 @@ func (g *generator) eachTown(ctx context.Context, done int, visit func(i int, d 
 				cancel()
 			}
 			i++
-			g.tell(done+i, i == len(g.places))
+			g.report(done+i, i == len(g.places))
 		}
 	}
 	feedErr := feed.Wait()
@@ -238,8 +237,8 @@ func (g *generator) eachTown(ctx context.Context, done int, visit func(i int, d 
 	return err
 }
 
-// tell reports the progress now and then.
-func (g *generator) tell(done int, isLast bool) {
+// report reports the progress now and then.
+func (g *generator) report(done int, isLast bool) {
 	if g.options.Progress != nil && (isLast || done%100 == 0) {
 		g.options.Progress(done, 2*len(g.places))
 	}

@@ -85,7 +85,7 @@ func (t *town) scatter() {
 	}
 }
 
-// addJunction adds a junction where none is near.
+// addJunction adds a junction unless another is near.
 func (t *town) addJunction(p point, taken map[[2]int32]bool) {
 	cell := [2]int32{int32(math.Floor(p.x / minSpacing)), int32(math.Floor(p.y / minSpacing))}
 	if !taken[cell] {
@@ -194,7 +194,7 @@ func (t *town) findGate(direction point) (gate int32) {
 	return gate
 }
 
-// closeCentre makes a pedestrian zone of the centre of larger towns. What cars need to reach every junction stays open.
+// closeCentre makes a pedestrian zone of the centre of larger towns. Streets that cars need to reach every junction stay open.
 func (t *town) closeCentre() {
 	if t.Population < 8000 {
 		return
@@ -203,7 +203,7 @@ func (t *town) closeCentre() {
 		middle := t.junctions[e.a].part(t.junctions[e.b], 0.5)
 		return e.class == residential && !e.isLaid && middle.distance(point{}) < 0.12*t.radius
 	}
-	// First what stays open is joined. Then each street inside closes unless it joins what is still apart.
+	// First the streets that stay open are joined. Then each street inside closes unless it joins separate parts.
 	known := newParts(len(t.junctions))
 	for i := range t.edges {
 		if e := &t.edges[i]; e.isOpen() && !isInside(e) {
@@ -217,8 +217,7 @@ func (t *town) closeCentre() {
 	}
 }
 
-// setOneWays makes one-way streets of many in the town, and takes those back without which a junction could not be left or
-// reached.
+// setOneWays makes many streets in the town one-way, and reverts those that would make a junction impossible to leave or reach.
 func (t *town) setOneWays() {
 	share := 0.05
 	if t.Population > 3000 {
@@ -234,7 +233,7 @@ func (t *town) setOneWays() {
 			}
 		}
 	}
-	// All is joined when every street is open both ways. A one-way street between two parts is what keeps them apart, so that one
+	// With every street open both ways all junctions are connected. Only one-way streets between two parts separate them, so one
 	// round is enough.
 	out, in := make([][]int32, len(t.junctions)), make([][]int32, len(t.junctions))
 	add := func(a, b int32) { out[a], in[b] = append(out[a], b), append(in[b], a) }
@@ -257,7 +256,7 @@ func (t *town) setOneWays() {
 // turn is the angle between two directions, 0 straight on, positive to the left.
 func turn(from, to point) float64 { return math.Atan2(from.cross(to), from.dot(to)) }
 
-// sortAround sorts the edges of a junction by their direction, against the clock.
+// sortAround sorts the edges of a junction by their direction, counter-clockwise.
 func (t *town) sortAround(at int32, edges []int32) []int32 {
 	direction := func(i int32) float64 {
 		to := t.junctions[t.edges[i].other(at)].minus(t.junctions[at])

@@ -42,7 +42,7 @@ const secondsPerMinute = 60
 // maxRings is how many rings of an area are arranged: each is compared with all that are larger.
 const maxRings = 10_000
 
-// Isochrone answers as route.Router says.
+// Isochrone implements route.Router.
 func (r *Router) Isochrone(ctx context.Context, q route.IsochroneQuery) (route.Isochrone, error) {
 	c, err := costingOf(q.Profile)
 	if err != nil {

@@ -16,7 +16,7 @@ const (
 	mostInLocate = 200   // bounds in one request
 )
 
-// place is a bound and where it meets the network. It is off the road where isOnRoad is false.
+// place is a bound and where it meets the network. It is off the road if isOnRoad is false.
 type place struct {
 	access   route.Access
 	isOnRoad bool
@@ -124,7 +124,7 @@ func (e nearEdge) penalty(isAddress bool) (cost float64) {
 	if isAddress && (c.Class == "motorway" || c.Use == "ramp" || e.Edge.Tunnel || e.Edge.Bridge) {
 		cost += route.ThroughCost
 	}
-	const enough = 50 // roads: as far as the server counts unless told otherwise
+	const enough = 50 // roads: the server counts no further by default
 	if c.Use == "ferry" || e.OutboundReach != nil && *e.OutboundReach < enough || e.InboundReach != nil && *e.InboundReach < enough {
 		cost += pocketCost
 	}

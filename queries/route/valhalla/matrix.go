@@ -21,7 +21,7 @@ type matrixQuestion struct {
 	Verbose bool       `json:"verbose"`
 }
 
-// matrixAnswer is a matrix: seconds and kilometres, null where there is no way.
+// matrixAnswer is a matrix: seconds and kilometres, null if there is no way.
 type matrixAnswer struct {
 	Cells struct {
 		Durations [][]*float64 `json:"durations"`
@@ -29,7 +29,7 @@ type matrixAnswer struct {
 	} `json:"sources_to_targets"`
 }
 
-// Matrix answers as route.Router says.
+// Matrix implements route.Router.
 func (r *Router) Matrix(ctx context.Context, q route.MatrixQuery) (route.Matrix, error) {
 	c, err := costingOf(q.Profile)
 	if err != nil {
@@ -50,7 +50,7 @@ func (r *Router) Matrix(ctx context.Context, q route.MatrixQuery) (route.Matrix,
 	return t.Matrix, nil
 }
 
-// Nearest answers as route.Router says, from a matrix of one row.
+// Nearest implements route.Router, with a matrix of one row.
 func (r *Router) Nearest(ctx context.Context, q route.NearestQuery) (route.Nearest, error) {
 	return routeserver.FindNearest(ctx, q, r.Matrix)
 }
@@ -75,8 +75,8 @@ func storeAccesses(accesses []route.Access, places []place) (onRoad []int) {
 	return onRoad
 }
 
-// fill fills a part of the table. A place that is too far from the others, or not connected with them, makes the server refuse all,
-// and so do too many: then it is asked for in halves.
+// fill fills a part of the table. A place that is too far from the others, or not connected with them, makes the server refuse the
+// whole request, and so do too many: then it asks for the halves.
 func (t *table) fill(ctx context.Context, b routeserver.Block) error {
 	question := matrixQuestion{costing: t.costing, Units: "kilometers"}
 	for _, row := range b.Rows {

@@ -17,7 +17,7 @@ import (
 type location struct {
 	Lat    float64 `json:"lat"`
 	Lon    float64 `json:"lon"`
-	Radius int     `json:"radius,omitempty"` // metres within which all roads are taken, not the nearest alone
+	Radius int     `json:"radius,omitempty"` // metres within which all roads are taken, not only the nearest
 	Cutoff int     `json:"search_cutoff"`    // metres beyond which no road is near
 }
 
@@ -58,13 +58,13 @@ func costingOf(p route.Profile) (costing, error) {
 	return costing{Costing: name, Options: map[string]map[string]any{name: options}}, nil
 }
 
-// refusal is what the server answers with an error.
+// refusal is an error answer of the server.
 type refusal struct {
 	Code    int    `json:"error_code"`
 	Message string `json:"error"`
 }
 
-// What the server refuses besides route.ErrNoRoute.
+// The refusals of the server besides route.ErrNoRoute.
 var (
 	errOffRoad = errors.New("a position is too far from any road")
 	errTooBig  = fmt.Errorf("%w: the server of Valhalla takes less in one request", route.ErrUnavailable)
@@ -80,7 +80,7 @@ const (
 	noPath           = 442
 )
 
-// error returns what a refusal means.
+// error returns the meaning of a refusal.
 func (f refusal) error() error {
 	switch f.Code {
 	case noPath, unconnected, tooFarApart:

@@ -43,7 +43,7 @@ type ring struct {
 	min, max geo.Point
 }
 
-// sortRings turns rings counter-clockwise and sorts them by their sizes, so that what holds another comes before it. Rings without a
+// sortRings turns rings counter-clockwise and sorts them by size, so that a ring comes before those that it holds. Rings without a
 // size are left out.
 func sortRings(rings [][]geo.Point) []ring {
 	all := make([]ring, 0, len(rings))

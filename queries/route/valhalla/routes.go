@@ -48,7 +48,7 @@ type summary struct {
 
 const metresPerKilometre = 1_000
 
-// Route answers as route.Router says.
+// Route implements route.Router.
 func (r *Router) Route(ctx context.Context, q route.Query) (route.Answer, error) {
 	c, err := costingOf(q.Profile)
 	if err != nil {
@@ -93,7 +93,7 @@ func (r *Router) askTrips(ctx context.Context, c costing, q route.Query, places 
 		}
 		var answer routeAnswer
 		err := r.ask(ctx, "/route", question, r.http.Route, &answer)
-		if errors.Is(err, errOffRoad) { // the places are on roads, but on none that are connected
+		if errors.Is(err, errOffRoad) { // the places are on roads, but these are not connected
 			err = route.ErrNoRoute
 		}
 		if err != nil {
@@ -124,7 +124,7 @@ func alternates(a routeAnswer, most int) ([]trip, error) {
 	return trips, nil
 }
 
-// readRoute checks a route and makes it one of route.Router.
+// readRoute checks a route and converts it.
 func readRoute(q route.Query, t trip) (read route.Route, err error) {
 	remain := map[route.Avoid]float64{}
 	for _, l := range t.Legs {

@@ -36,8 +36,8 @@ const (
 	ferryEnter      = 28
 )
 
-// maneuverTypes are Valhalla's types of manoeuvres by their numbers (docs/docs/api/turn-by-turn/api-reference.md of Valhalla). A type
-// that is not here is route.Continue.
+// maneuverTypes are Valhalla's types of manoeuvres by their numbers (docs/docs/api/turn-by-turn/api-reference.md of Valhalla). A
+// type that is missing here is route.Continue.
 var maneuverTypes = map[int]struct {
 	kind     route.ManeuverType
 	modifier route.Modifier
@@ -56,7 +56,7 @@ var maneuverTypes = map[int]struct {
 	ferryEnter: {route.TakeFerry, ""}, 29: {route.Continue, ""},
 }
 
-// readSteps makes steps of route.Router. A roundabout is one step here: the road in it and the road behind its exit.
+// readSteps converts steps. A roundabout becomes one step: the road in it and the road after its exit.
 func readSteps(all []maneuver, points []geo.Point) []route.Step {
 	steps := make([]route.Step, 0, len(all))
 	for _, m := range all {
@@ -97,7 +97,7 @@ func (m maneuver) destinations() string {
 	return strings.Join(places, ", ")
 }
 
-// addKinds adds the metres of a manoeuvre to those of the kinds of its road. A flag stands for the whole manoeuvre, also where only a
+// addKinds adds the metres of a manoeuvre to those of the kinds of its road. A flag applies to the whole manoeuvre, even if only a
 // part has a toll.
 func (m maneuver) addKinds(metres map[route.Avoid]float64) {
 	for kind, has := range map[route.Avoid]bool{route.Tolls: m.Toll, route.Motorways: m.Highway, route.Ferries: m.Ferry} {
