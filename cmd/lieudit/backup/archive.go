@@ -18,10 +18,10 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// ErrNoBackup means that a file is not a backup at all, or that its beginning is destroyed.
+// ErrNoBackup means that a file is not a backup, or that its beginning is destroyed.
 var ErrNoBackup = errors.New("it is no backup of lieudit")
 
-// DamagedError says in which entry a backup is damaged.
+// DamagedError names the entry in which a backup is damaged.
 type DamagedError struct {
 	File, Entry string
 	Err         error
@@ -41,7 +41,7 @@ type part struct {
 	text []byte
 }
 
-// Progress is told how many bytes of a backup's files were written or read, of how many.
+// Progress receives how many bytes of a backup's files were written or read so far, and how many there are.
 type Progress func(done, total int64)
 
 // archiveWriter writes a backup: a tar file, compressed with zstd.
@@ -99,7 +99,7 @@ func (w *archiveWriter) addText(name string, text []byte) error {
 	return w.add(File{name, int64(len(text))}, bytes.NewReader(text))
 }
 
-// add writes one entry and notes its sum. A file that has changed its size since it was listed is an error.
+// add writes one entry and notes its sum. It fails if the size of a file has changed since it was listed.
 func (w *archiveWriter) add(f File, content io.Reader) error {
 	header := tar.Header{Name: f.Name, Size: f.Size, Mode: 0o600, ModTime: w.takenAt, Typeflag: tar.TypeReg, Format: tar.FormatPAX}
 	if err := w.tar.WriteHeader(&header); err != nil {
@@ -211,7 +211,7 @@ func (r *archiveReader) readEntry(f File, out io.Writer) error {
 
 func hexSum(h hash.Hash) string { return hex.EncodeToString(h.Sum(nil)) }
 
-// readFiles reads all files, each into the writer that create returns, and checks all sums last. create and what it returns may fail
+// readFiles reads all files, each into the writer that create returns, and checks all sums last. create and its writers may fail
 // with any error; damage of the backup is a *DamagedError.
 func (r *archiveReader) readFiles(ctx context.Context, create func(File) (io.WriteCloser, error), progress Progress) error {
 	done, total := int64(0), r.Size()
@@ -257,7 +257,7 @@ func (r *archiveReader) checkSums() error {
 	if err != nil {
 		return &DamagedError{r.path, sumsEntry, err}
 	}
-	delete(r.found, sumsEntry) // its own sum stands nowhere
+	delete(r.found, sumsEntry) // its own sum is not recorded
 	for line := range strings.Lines(string(text)) {
 		sum, name, _ := strings.Cut(strings.TrimSuffix(line, "\n"), "  ")
 		if r.found[name] != sum {
@@ -271,13 +271,13 @@ func (r *archiveReader) checkSums() error {
 	if _, err := r.tar.Next(); !errors.Is(err, io.EOF) {
 		return &DamagedError{r.path, "its end", errors.Join(errors.New("something follows the last entry"), err)}
 	}
-	if _, err := io.Copy(zerosOnly{}, r.decompressor); err != nil { // to the end, where zstd's own sum stands
+	if _, err := io.Copy(zerosOnly{}, r.decompressor); err != nil { // read to the end: zstd's own sum is there
 		return &DamagedError{r.path, "its end", err}
 	}
 	return nil
 }
 
-// zerosOnly fails where anything but zeros is written to it: tar fills its last block with them.
+// zerosOnly fails if anything but zeros is written to it: tar fills its last block with them.
 type zerosOnly struct{}
 
 func (zerosOnly) Write(p []byte) (int, error) {
@@ -287,7 +287,7 @@ func (zerosOnly) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// ReadManifest reads what a backup says that it holds, and not the rest of it.
+// ReadManifest reads a backup's manifest and not the rest of it.
 func ReadManifest(path string) (Manifest, error) {
 	r, err := openArchive(path)
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package backup copies a service into one file while it runs, and restores such a file into an empty folder. Its constraint: what is
-// restored is whole and opens, or there is nothing that a service would open; and what was erased or revoked after the copy stays so.
+// Package backup copies a service into one file while it runs, and restores such a file into an empty folder. A restore either leaves a
+// whole service that opens, or nothing that a service would open; and what was erased or revoked after the copy stays so.
 //
 //	Create ──> offline.CopyLog (core, usage), then vault.Copy, then the releases ──> writeArchive ──> FILE
 //	Restore ─> archiveReader.readFiles ──> DATA/restoring ──> applySince, RecordRestore ──> DATA
@@ -9,8 +9,8 @@
 // sealed event that they hold. A backup is a tar file, compressed with zstd, that the usual tools unpack too: manifest.json first,
 // the files of a data folder after it, SHA256SUMS last. A file that ends early has no sums and is refused.
 //
-// The folder "restoring" in a data folder says that a restore is under way there, or was cut off. It is removed last, and
-// CheckFinished has a service and a node refuse to start before.
+// The folder "restoring" in a data folder marks a restore that is under way there, or was cut off. It is removed last; until then
+// CheckFinished makes a service and a node refuse to start.
 package backup
 
 import (
@@ -53,7 +53,7 @@ type Source struct {
 	Now      func() time.Time
 }
 
-// OtherVaultError says that a vault belongs to another log than the one that was copied.
+// OtherVaultError means that a vault belongs to a log other than the copied one.
 type OtherVaultError struct {
 	Vault string // UUID of the log of the vault
 	Log   uuid.UUID
@@ -64,9 +64,9 @@ func (e *OtherVaultError) Error() string {
 		e.Vault, e.Log)
 }
 
-// Create copies a service into a new file that only its owner can read. The service may run meanwhile, and notices nothing. All that
-// was acknowledged before the call is in the file. An existing file is an error that wraps fs.ErrExist. After an error there is no
-// file. It needs room next to the file for the logs as they are.
+// Create copies a service into a new file that only its owner can read. The service may run meanwhile, undisturbed. Everything
+// acknowledged before the call is in the file. An existing file is an error that wraps fs.ErrExist. After an error there is no
+// file. Next to the file there must be room for an uncompressed copy of the logs.
 func Create(ctx context.Context, s Source, file string) (m Manifest, err error) {
 	if err := errors.Join(requireAbsent(file), s.requireOutside(file)); err != nil {
 		return m, err
@@ -149,7 +149,7 @@ func (c *creation) copyLogs(ctx context.Context) error {
 	return nil
 }
 
-// eventStoreTimeout bounds the questions to EventStoreDB, for which its client would wait without an end.
+// eventStoreTimeout bounds the requests to EventStoreDB, for which its client would wait forever.
 const eventStoreTimeout = time.Minute
 
 func (c *creation) readEventStore(ctx context.Context) (err error) {
@@ -201,7 +201,7 @@ func (c *creation) copyVault(ctx context.Context) error {
 		return err
 	}
 	c.manifest.VaultRows, c.vaultLog = copied.Rows, copied.Log
-	if c.Node != "" && copied.Log != "" { // checkVault looks whether that is so
+	if c.Node != "" && copied.Log != "" { // checkVault verifies it
 		if c.manifest.LogID, err = uuid.Parse(copied.Log); err != nil {
 			return err
 		}
@@ -232,7 +232,7 @@ func (c *creation) checkVault(ctx context.Context) error {
 	return nil
 }
 
-// addRelease lists the served release with the files that name it. Without the release itself the folder still remembers that it had
+// addRelease lists the served release with the files that name it. Without the release itself the folder still records that it had
 // real data, so that a service does not invent any.
 func addRelease[F any](c *creation, folder releases.Folder[F], isLeftOut bool) error {
 	name, err := folder.ServedOrCurrent()
@@ -279,7 +279,7 @@ func (c *creation) closeFiles() {
 	}
 }
 
-// addFileIfPresent reads a small file of the data folder, where it is there.
+// addFileIfPresent reads a small file of the data folder, if it exists.
 func (c *creation) addFileIfPresent(name string) error {
 	text, err := os.ReadFile(filepath.Join(c.Data, name))
 	if errors.Is(err, fs.ErrNotExist) {

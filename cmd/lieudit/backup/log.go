@@ -20,7 +20,7 @@ type copiedLog struct {
 	close func() error
 }
 
-// Close closes all that was opened for the log.
+// Close closes everything that was opened for the log.
 func (l copiedLog) Close() error { return l.close() }
 
 // openLog opens a copied log of a name in a folder, as the service knows it: the log of a node is reached through a node, which keeps

@@ -17,7 +17,7 @@ import (
 // Format is the format of the backups that this program makes, and the only one that it reads.
 const Format = 1
 
-// Manifest is the first entry of a backup. It says what the backup holds, in the order of the entries.
+// Manifest is the first entry of a backup. It lists what the backup holds, in the order of the entries.
 type Manifest struct {
 	Format     int       `json:"format"`
 	Program    string    `json:"programme"` // version of the program that made it
@@ -53,7 +53,7 @@ type File struct {
 	Size int64  `json:"octets"`
 }
 
-// Names of entries that are no files of a data folder, and of folders.
+// Names of folders, and of entries that are not files of a data folder.
 const (
 	manifestEntry = "manifest.json"
 	sumsEntry     = "SHA256SUMS"
@@ -63,7 +63,7 @@ const (
 	tokenFile     = "operator-token"
 )
 
-// FormatError says that a backup has a format that this program does not read.
+// FormatError means that a backup has a format that this program does not read.
 type FormatError struct {
 	File    string
 	Format  int
@@ -91,7 +91,7 @@ func (m Manifest) mainLog() *Log {
 // HasNode reports whether the log is that of a node.
 func (m Manifest) HasNode() bool { return m.mainLog() != nil && m.mainLog().Name == NodeLog }
 
-// Size is the size of all files together.
+// Size returns the size of all files together.
 func (m Manifest) Size() (total int64) {
 	for _, f := range m.Files {
 		total += f.Size
@@ -125,7 +125,7 @@ func parseManifest(file string, text []byte) (m Manifest, err error) {
 	return m, nil
 }
 
-// isKnownName reports whether a backup may hold a file of this name. A restore writes to no other place, whatever a file says.
+// isKnownName reports whether a backup may hold a file of this name. A restore writes no other paths, whatever a backup contains.
 func isKnownName(name string) bool {
 	top, rest, isBelow := strings.Cut(name, "/")
 	if !fs.ValidPath(name) || strings.ContainsAny(name, `\:`) {

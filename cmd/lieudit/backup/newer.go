@@ -22,14 +22,14 @@ import (
 	"lieudit/schemas/event"
 )
 
-// OtherLogError says that a folder holds another log than the backup.
+// OtherLogError means that a folder holds a log other than that of the backup.
 type OtherLogError struct{ Folder, Log, Wanted string }
 
 func (e *OtherLogError) Error() string {
 	return fmt.Sprintf("%s holds the log %s, and the backup the log %s", e.Folder, e.Log, e.Wanted)
 }
 
-// OlderLogError says that a folder holds an older copy of the log than the backup, which cannot tell what happened since.
+// OlderLogError means that a folder holds an older copy of the log than the backup, which does not contain what happened since.
 type OlderLogError struct {
 	Folder      string
 	End, Copied time.Time // of the last events
@@ -43,12 +43,12 @@ func (e *OlderLogError) Error() string {
 // newerLog is what is left of a log that continued after a copy was taken.
 type newerLog struct {
 	dir    string // its folder
-	work   string // where what is whole of it is copied to: nothing is changed in what may be all that is left
+	work   string // the undamaged part is copied here: nothing is changed in what may be all that is left
 	copied Log    // the copy's own log
 	target Target
 }
 
-// newNewerLog finds the log in what an operator named.
+// newNewerLog finds the log in the path that an operator gave.
 func newNewerLog(dir, work string, m Manifest, t Target) (*newerLog, error) {
 	copied := m.mainLog()
 	if copied == nil {
@@ -58,7 +58,7 @@ func newNewerLog(dir, work string, m Manifest, t Target) (*newerLog, error) {
 	return &newerLog{found, work, *copied, t}, err
 }
 
-// findLogFolder is the folder of the log within what an operator named: a data folder, its folder of logs, or the log's own.
+// findLogFolder returns the folder of the log within the path that an operator gave: a data folder, its folder of logs, or the log's own.
 func findLogFolder(dir string) (string, error) {
 	for _, below := range []string{"log/core", "core", "."} {
 		folder := filepath.Join(dir, filepath.FromSlash(below))
@@ -69,11 +69,11 @@ func findLogFolder(dir string) (string, error) {
 	return "", fmt.Errorf("%s: %w", dir, journal.ErrNoLog)
 }
 
-// newerContents is what could be read of a newer log. The zero times stand for what is not known.
+// newerContents is what could be read of a newer log. A zero time is unknown.
 type newerContents struct {
 	all    []repeated // what was closed, erased and revoked after the copy
-	damage string     // why there may have been more; "": the log is whole
-	until  time.Time  // up to here nothing is missing
+	damage string     // why there may have been more; "" if the log is whole
+	until  time.Time  // nothing is missing up to here
 	behind int        // events that were found behind the damage
 }
 
@@ -114,8 +114,8 @@ func (n *newerLog) read(ctx context.Context) (found newerContents, err error) {
 	return found, nil
 }
 
-// readWhole reads the whole part of the log, from where the copy ends. A log that parted from the copy before is read from its
-// beginning: to repeat too much does no harm.
+// readWhole reads the undamaged part of the log from the end of the copy on. A log that diverged from the copy earlier is read from its
+// beginning: repeating too much does no harm.
 func (n *newerLog) readWhole(ctx context.Context) (all []repeated, hasParted bool, err error) {
 	log, err := journal.Open(n.work, journal.Options{Clock: n.target.Now, Logger: n.target.Log})
 	if err != nil {
@@ -134,7 +134,7 @@ func (n *newerLog) readWhole(ctx context.Context) (all []repeated, hasParted boo
 	return all, hasParted, err
 }
 
-// readRepeated reads the closings, erasures and revocations after a checkpoint, in their order.
+// readRepeated reads the closings, erasures and revocations after a checkpoint, in order.
 func readRepeated(ctx context.Context, log eventstore.Store, after eventstore.Checkpoint) (all []repeated, err error) {
 	for s, err := range log.ReadAll(ctx, after, repeatedCategories()) {
 		if err != nil {
@@ -151,8 +151,7 @@ func repeatedCategories() eventstore.Filter {
 	return eventstore.Filter{account.Aggregate.Category, areatoken.Aggregate.Category}
 }
 
-// appendRepeated appends the command that made an event, if it is one that a restore repeats. An event that this program cannot
-// decode is none of those.
+// appendRepeated appends the command that made an event, if a restore repeats it. It skips an event that this program cannot decode.
 func appendRepeated(all []repeated, stream, eventType string, data []byte) []repeated {
 	decoded, err := event.Decode(eventType, data)
 	if err != nil {
@@ -170,7 +169,7 @@ func appendRepeated(all []repeated, stream, eventType string, data []byte) []rep
 	return all
 }
 
-// lostEvents is what a file with events that were found behind the damage of a log holds.
+// lostEvents is the content of the file with the events that were found behind the damage of a log.
 type lostEvents struct {
 	exists bool
 	all    []repeated
@@ -181,7 +180,7 @@ type lostEvents struct {
 // isBefore reports whether the damage is known to lie before a position.
 func (l lostEvents) isBefore(at eventstore.Position) bool { return l.events > 0 && l.first <= at }
 
-// readLost reads the file with the events that were found behind the damage of a log. Where there is none, nothing was found.
+// readLost reads the file with the events that were found behind the damage of a log. If there is no file, none were found.
 func readLost(path string) (lost lostEvents, err error) {
 	file, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {

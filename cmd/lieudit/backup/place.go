@@ -10,14 +10,14 @@ import (
 	"strings"
 )
 
-// partialSuffix ends the name of the folder next to a backup in which it is made. One that a killed backup has left is removed by the
-// next backup of that name.
+// partialSuffix ends the name of the folder next to a backup in which it is made. If a killed backup leaves the folder, the next backup
+// of that name removes it.
 const partialSuffix = ".partial"
 
 // archiveName is the file's name in that folder.
 const archiveName = "backup"
 
-// requireAbsent refuses a file that exists, a link that leads nowhere too.
+// requireAbsent refuses a file that exists, even a link that leads nowhere.
 func requireAbsent(file string) error {
 	if _, err := os.Lstat(file); err == nil {
 		return fmt.Errorf("%s: %w, and a backup overwrites nothing", file, fs.ErrExist)
@@ -27,8 +27,8 @@ func requireAbsent(file string) error {
 	return nil
 }
 
-// requireOutside refuses a file below the folders of the service, which removes there what it does not know, and which are lost
-// together with the backup. Next to them in the data folder it may be.
+// requireOutside refuses a file below the folders of the service: the service removes unknown files there, and the backup would be lost
+// along with them. A file next to these folders in the data folder is accepted.
 func (s Source) requireOutside(file string) error {
 	dir, err := filepath.EvalSymlinks(filepath.Dir(file))
 	if err != nil {
@@ -40,7 +40,7 @@ func (s Source) requireOutside(file string) error {
 		}
 		resolved, err := filepath.EvalSymlinks(folder)
 		if err != nil {
-			continue // that there is no service is said later
+			continue // a later check reports that there is no service
 		}
 		below, err := relativePath(resolved, dir)
 		if err == nil && below != "." && filepath.IsLocal(below) {
@@ -62,8 +62,8 @@ func relativePath(base, target string) (string, error) {
 	return filepath.Rel(base, target)
 }
 
-// makeWorkFolder makes the folder of a backup, or takes one that a killed backup has left: what else stands there is not removed.
-// It makes no folders above it: a missing one may be a disk that is not mounted.
+// makeWorkFolder makes the folder of a backup, or reuses one that a killed backup left. It refuses a folder that holds anything else.
+// It makes no parent folders: a missing one may be a disk that is not mounted.
 func makeWorkFolder(work string) error {
 	if err := os.Mkdir(work, 0o700); !errors.Is(err, fs.ErrExist) {
 		return err

@@ -20,7 +20,7 @@ import (
 	"lieudit/schemas/token"
 )
 
-// Target is where a backup is restored. Data, TokenPrefixes, Program, Log and Now are required.
+// Target names what a backup is restored to. Data, TokenPrefixes, Program, Log and Now are required.
 type Target struct {
 	Data       string // data folder: empty, or absent
 	Node       string // folder for the log of a node: empty, or absent; of a backup of a node's log
@@ -41,15 +41,15 @@ type Restored struct {
 	Manifest Manifest `json:"sauvegarde"`
 	Applied  Applied  `json:"appliques"`
 
-	// What could not be read of the newer log was not repeated. The rest is zero where NewerDamage is empty.
+	// The part of the newer log that could not be read was not repeated. The fields below are zero if NewerDamage is empty.
 	NewerDamage string     `json:"dommage,omitempty"`                 // why it could not be read whole
-	NewerUntil  *time.Time `json:"lu_jusqu_a,omitempty"`              // up to here nothing is missing; nil: not known
+	NewerUntil  *time.Time `json:"lu_jusqu_a,omitempty"`              // nothing is missing up to here; nil: not known
 	NewerBehind int        `json:"evenements_apres_dommage,omitzero"` // events that could be read behind the damage
 }
 
-// Restore restores a backup, and repeats what was erased and revoked since it was taken before anything can serve it. It checks
-// every sum first. After an error, and after a kill, there is nothing that a service would open: but once the vault went to Postgres
-// it stays there.
+// Restore restores a backup. Before anything can serve it, Restore repeats what was erased and revoked since it was taken. It checks
+// every sum first. After an error or a kill there is nothing that a service would open, but a vault that was already copied to Postgres
+// stays there.
 func Restore(ctx context.Context, file string, t Target, since Since) (done Restored, err error) {
 	r, err := openArchive(file)
 	if err != nil {
@@ -92,7 +92,7 @@ func Restore(ctx context.Context, file string, t Target, since Since) (done Rest
 	return done, p.publish()
 }
 
-// checkKind checks that the flags fit where the log of the backup was.
+// checkKind checks that the flags fit the kind of log that was backed up.
 func (t Target) checkKind(m Manifest) error {
 	switch {
 	case m.EventStore != (t.EventStore != ""):
@@ -135,7 +135,7 @@ func (p *restoration) prepare() error {
 	return nil
 }
 
-// release ends the locks. After a failure it removes what was unpacked, unless files were put in their places already.
+// release ends the locks. After a failure it removes what was unpacked, unless publishing has begun.
 func (p *restoration) release(hasFailed bool) (err error) {
 	for _, r := range p.roots {
 		if r.lock == nil {
@@ -152,7 +152,7 @@ func (p *restoration) release(hasFailed bool) (err error) {
 	return err
 }
 
-// data is the folder into which the data folder is unpacked; nodeLog that of the node's log.
+// data is the folder into which the data folder is unpacked, nodeLog that of the node's log.
 func (p *restoration) data() string    { return p.roots[len(p.roots)-1].staging }
 func (p *restoration) nodeLog() string { return p.roots[0].staging }
 
@@ -204,7 +204,7 @@ func (p *restoration) readNewer(ctx context.Context, dir string) (newerContents,
 }
 
 // applySince opens the restored log and its vault, checks that they belong together, repeats what was erased and revoked since, and
-// records the restore. Both are closed when it returns. The vault is newer than the logs of a copy: where it shows that a key was
+// records the restore. It closes both before it returns. The vault of a copy is newer than its logs: if it shows that a key was
 // destroyed, the account was erased.
 func (p *restoration) applySince(ctx context.Context, all []repeated) (applied Applied, err error) {
 	log, err := p.openRestoredLog(ctx)
@@ -253,7 +253,7 @@ func (p *restoration) openRestoredLog(ctx context.Context) (copiedLog, error) {
 	return openLog(ctx, CoreLog, filepath.Join(p.data(), logFolder, CoreLog), p.Now, p.Log)
 }
 
-// recordRestore appends to the log that it was restored. Of a log on EventStoreDB it is not known up to where.
+// recordRestore records the restore on the log. On EventStoreDB the restored position is unknown.
 func (p *restoration) recordRestore(ctx context.Context, log eventstore.Store, codec *eventstore.Codec) error {
 	var last eventstore.Position
 	if l := p.archive.mainLog(); l != nil {
@@ -267,7 +267,7 @@ func (p *restoration) recordRestore(ctx context.Context, log eventstore.Store, c
 
 func (p *restoration) vaultPath() string { return filepath.Join(p.data(), vaultFile) }
 
-// moveVault moves the vault to Postgres, where there must be no keys yet.
+// moveVault moves the vault to Postgres, which must not hold any keys yet.
 func (p *restoration) moveVault(ctx context.Context) error {
 	if p.Postgres == "" {
 		return nil
@@ -286,8 +286,8 @@ func (p *restoration) moveVault(ctx context.Context) error {
 	return nil
 }
 
-// publish puts all files in their places and then removes the folders that keep a service from starting. From its first rename on
-// nothing is undone: what is whole is in place, or waits next to it.
+// publish moves all files to their final paths and then removes the folders that keep a service from starting. From its first rename on
+// nothing is undone: all files are whole, and moved or still to be moved.
 func (p *restoration) publish() error {
 	for _, r := range p.roots {
 		r.isPublished = true

@@ -13,13 +13,13 @@ import (
 	"lieudit/eventstore/disk/osfile"
 )
 
-// restoringFolder is the folder within the restored ones where a backup is unpacked.
+// restoringFolder is the folder within each restored one into which a backup is unpacked.
 const restoringFolder = "restoring"
 
-// NotEmptyError says that a folder holds something, so that nothing is restored into it.
+// NotEmptyError means that nothing is restored into a folder because it is not empty.
 type NotEmptyError struct {
 	Folder        string
-	IsInterrupted bool // a restore was cut off while it put its files in their places
+	IsInterrupted bool // a restore was cut off while it was moving its files to their final paths
 }
 
 func (e *NotEmptyError) Error() string {
@@ -29,7 +29,7 @@ func (e *NotEmptyError) Error() string {
 	return fmt.Sprintf("%s is not empty: restore into an empty folder, or an absent one", e.Folder)
 }
 
-// UnfinishedError says that a restore into a folder is under way, or was cut off.
+// UnfinishedError means that a restore into a folder is under way or was cut off.
 type UnfinishedError struct{ Folder string }
 
 func (e *UnfinishedError) Error() string {
@@ -44,16 +44,16 @@ func CheckFinished(folder string) error {
 	return nil
 }
 
-// root is a folder that is restored. Its files are unpacked into staging, within it, so that renames put them in their places also
-// where the folder is a disk of its own.
+// root is a folder that is restored. Its files are unpacked into staging, which lies within it, so that renames can move them to their
+// final paths even if the folder is a disk of its own.
 type root struct {
 	dir, staging string
 	lock         *dirlock.Lock
 	isNew        bool // the folder was absent
-	isPublished  bool // files were put in their places
+	isPublished  bool // files were moved to their final paths
 }
 
-// prepare locks an empty folder, which it makes where there is none, and removes what a killed restore has left in it.
+// prepare locks an empty folder, which it makes if there is none, and removes what a killed restore left in it.
 func (r *root) prepare(now time.Time) error {
 	if _, err := os.Lstat(r.dir); errors.Is(err, fs.ErrNotExist) {
 		r.isNew = true
@@ -69,7 +69,7 @@ func (r *root) prepare(now time.Time) error {
 		return err
 	}
 	r.lock = lock
-	if err := os.RemoveAll(r.staging); err != nil { // of a restore that was killed
+	if err := os.RemoveAll(r.staging); err != nil { // left by a killed restore
 		return err
 	}
 	return os.Mkdir(r.staging, 0o700)
@@ -90,7 +90,7 @@ func (r *root) requireEmpty() error {
 	return nil
 }
 
-// publish renames the entries of staging into the folder, but for the locks that were taken there.
+// publish renames the entries of staging into the folder, except for the locks that were taken there.
 func (r *root) publish() error {
 	if err := syncFolders(r.staging); err != nil {
 		return err

@@ -14,9 +14,9 @@ import (
 	"lieudit/schemas/refusal"
 )
 
-// Since names what was erased and revoked after a copy was taken: a restore would bring it back.
+// Since names what was erased and revoked after a copy was taken, which a restore would otherwise bring back.
 type Since struct {
-	Log    string   // folder of the newer log, or of what is left of it, or a data folder; "": there is none
+	Log    string   // folder of the newer log or its remains, or a data folder; "" if there is none
 	Erased []string // accounts
 	Keys   []KeyName
 	Tokens []string // customer-area tokens, by their ids
@@ -33,10 +33,10 @@ type Applied struct {
 	Erased  int `json:"effaces"`
 	Keys    int `json:"cles_revoquees"`
 	Tokens  int `json:"jetons_revoques"`
-	Unknown int `json:"inconnus"` // of the newer log: opened or issued after the copy, so there is nothing to repeat
+	Unknown int `json:"inconnus"` // on the newer log alone: opened or issued after the copy, so there is nothing to repeat
 }
 
-// UnknownError says that what an operator named is not on the restored log.
+// UnknownError means that an account, key or token that an operator named is not on the restored log.
 type UnknownError struct{ Noun, Name string }
 
 func (e *UnknownError) Error() string {
@@ -49,12 +49,12 @@ var restoreMetadata = commands.Metadata{Actor: eventstore.SystemActor, Reason: "
 // repeated is one command that a restore repeats.
 type repeated struct {
 	kind    string // the type of the event
-	account string // "" of a token
+	account string // "" for a token
 	id      string // of the key or the token
 	isNamed bool   // an operator named it, so it must be on the log
 }
 
-// list is what an operator has named. An erased account is closed first: only a closed one can be erased.
+// list returns the commands that an operator asked for. An erased account is closed first: only a closed one can be erased.
 func (s Since) list() (all []repeated) {
 	for _, id := range s.Erased {
 		all = append(all, repeated{event.AccountErased{}.EventType(), id, "", true})
@@ -69,7 +69,7 @@ func (s Since) list() (all []repeated) {
 }
 
 // listDestroyed lists the accounts whose keys are destroyed in the copied vault although the copied log holds no erasure: they were
-// erased while the backup was taken.
+// erased while the backup was being made.
 func listDestroyed(ctx context.Context, log eventstore.Store, vaultPath string) (all []repeated, err error) {
 	subjects, err := vault.DestroyedSubjects(ctx, vaultPath)
 	if err != nil {
@@ -107,7 +107,8 @@ func newRepetition(log eventstore.Store, codec *eventstore.Codec, t Target) *rep
 	return &repetition{accounts: account.New(log, codec, t.TokenPrefixes, t.Now), tokens: areatoken.New(log, codec, t.TokenPrefixes, t.Now)}
 }
 
-// repeatAll repeats commands in their order. What is not on the log is counted, or is an *UnknownError where an operator named it.
+// repeatAll repeats commands in order. It counts those whose subject is not on the log; if an operator named it, the error is an
+// *UnknownError.
 func (r *repetition) repeatAll(ctx context.Context, all []repeated) error {
 	for _, c := range all {
 		count, err := r.repeat(ctx, c)
@@ -125,7 +126,7 @@ func (r *repetition) repeatAll(ctx context.Context, all []repeated) error {
 	return nil
 }
 
-// repeat repeats one command, and returns the count that it raises.
+// repeat repeats one command, and returns the count to increment.
 func (r *repetition) repeat(ctx context.Context, c repeated) (count *int, err error) {
 	switch c.kind {
 	case event.AccountClosed{}.EventType():

@@ -39,8 +39,8 @@ func (i *Instance) drawClosingPause() time.Duration {
 	return i.closingInterval()/2 + rand.N(i.closingInterval())
 }
 
-// closeEndedPeriods closes all periods that are due now, batch by batch; none while the clock is in doubt, which readiness tells. It
-// stops at the first error, and returns nil when ctx ends.
+// closeEndedPeriods closes all periods that are due now, batch by batch. While the clock is in doubt, which readiness reports, it closes
+// no period. It stops at the first error, and returns nil if ctx ends.
 func (i *Instance) closeEndedPeriods(ctx context.Context, periods *usagequeries.Reader) error {
 	now, err := i.Clock.Read()
 	if err != nil {

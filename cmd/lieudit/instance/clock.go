@@ -11,14 +11,14 @@ import (
 	"lieudit/schemas/table"
 )
 
-// Now is the time by the instance's clock, which does not jump.
+// Now returns the time of the instance's clock, which does not jump.
 func (i *Instance) Now() time.Time { return i.Clock.Now() }
 
-// checkClock returns nil while the clock is believed: otherwise nothing is counted.
+// checkClock returns nil while the clock is trusted. Otherwise nothing is counted.
 func (i *Instance) checkClock(context.Context) error { return i.Clock.Check() }
 
-// checkLogTimes returns nil unless a log that this instance opened had a last event whose time lies ahead, and still does: a clock was
-// wrong when that was recorded, or is behind now.
+// checkLogTimes returns an error while the last event of a log at its opening lies in the future: either a clock was wrong when the event
+// was recorded, or this machine's clock is behind now.
 func (i *Instance) checkLogTimes(context.Context) error {
 	now := i.Now()
 	for _, log := range []struct {
@@ -36,7 +36,7 @@ func (i *Instance) checkLogTimes(context.Context) error {
 	return nil
 }
 
-// checkPeriodsAhead returns nil unless the last look found requests in periods that have not begun by the clock.
+// checkPeriodsAhead returns an error if the last check found requests in periods that, by the clock, have not begun.
 func (i *Instance) checkPeriodsAhead(context.Context) error {
 	if found := i.periodsAhead.Load(); found != nil {
 		return found
@@ -44,8 +44,8 @@ func (i *Instance) checkPeriodsAhead(context.Context) error {
 	return nil
 }
 
-// periodsAheadError names periods that hold requests before they begin. Either a clock was ahead when they were counted, or this machine's
-// is behind, and one of them is the present period. The log looks the same in both cases, so that an operator has to say which it is.
+// periodsAheadError names periods that hold requests before they begin. Either a clock was ahead when these were counted, or this machine's
+// clock is behind and one of the periods is the current one. The log looks the same in both cases, so an operator has to decide.
 type periodsAheadError struct {
 	first usagequeries.Period
 	found int // closeBatchSize means that there may be more
@@ -60,17 +60,17 @@ func (e *periodsAheadError) Error() string {
 		"it is behind. If it is right, start once with --accept-clock to take those requests back", count, e.first.Contract, e.first.First)
 }
 
-// voidRetryPause is how long voidPeriodsAhead waits for a read model that stands still.
+// voidRetryPause is how long voidPeriodsAhead waits for a read model that does not advance.
 const voidRetryPause = time.Second
 
-// voidPeriodsAhead looks until ctx ends for requests that were counted in periods that have not begun. It takes them back only where an
-// operator says that the clock is right: by a clock that is behind, they are those of the present period. It looks once the read
-// model holds all that is on the log, and again as often as periods are closed.
+// voidPeriodsAhead looks, until ctx ends, for requests that were counted in periods that have not begun. It takes them back only if an
+// operator says that the clock is right: if the clock is behind, they are those of the current period. It looks once the read model
+// holds everything on the log, and again as often as periods are closed.
 func (i *Instance) voidPeriodsAhead(ctx context.Context) error {
 	periods := usagequeries.New(i.Registry)
 	for pause := time.Duration(0); clock.Sleep(ctx, pause); {
 		if i.projector.AwaitCaughtUp(ctx, table.UsageModel.Name) != nil {
-			pause = voidRetryPause // readiness tells
+			pause = voidRetryPause // readiness reports it
 			continue
 		}
 		if err := i.findPeriodsAhead(ctx, periods); err != nil && ctx.Err() == nil {
@@ -87,7 +87,7 @@ func (i *Instance) findPeriodsAhead(ctx context.Context, periods *usagequeries.R
 	for {
 		now, err := i.Clock.Read()
 		if err != nil {
-			return nil // readiness tells
+			return nil // readiness reports it
 		}
 		ahead, err := periods.PeriodsAhead(ctx, plan.DateOf(now.Add(24*time.Hour)), closeBatchSize)
 		switch {
@@ -111,7 +111,7 @@ func (i *Instance) findPeriodsAhead(ctx context.Context, periods *usagequeries.R
 	}
 }
 
-// voidAhead takes back what was counted in some periods, and returns how many requests.
+// voidAhead takes back the requests counted in some periods, and returns how many.
 func (i *Instance) voidAhead(ctx context.Context, ahead []usagequeries.Period) (total int64, err error) {
 	for _, p := range ahead {
 		requests, err := i.usage.VoidPeriodAhead(ctx, p.Contract, p.Period)

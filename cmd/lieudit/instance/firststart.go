@@ -23,9 +23,9 @@ import (
 )
 
 // firstStart writes the first events of a new log: the operator's token, without which nobody could use the customer area,
-// and the demo account. Of several instances that start at once one writes them; the others find them written. On a log
-// that has them it writes nothing. A token or key is shown once this instance's
-// key ring holds it, so that the first request with it is not refused.
+// and the demo account. If several instances start at once, one writes them and the others find them written. On a log
+// that has them it writes nothing. A token or key is shown only once this instance's key ring holds it, so that the first
+// request with it is not refused.
 type firstStart struct {
 	Parts
 	accounts *account.Accounts
@@ -33,15 +33,15 @@ type firstStart struct {
 	keyRing  *keyring.Ring
 }
 
-// systemMetadata names the author of these events for the audit: no person, and no token.
+// systemMetadata names the author of these events for the audit, which is neither a person nor a token.
 var systemMetadata = commands.Metadata{Actor: eventstore.SystemActor, Reason: "first start"}
 
-// OperatorTokenFile lies in Parts.Folder of the instance that issued the first token. The command line reads it there.
-// Its presence says that the log has the token.
+// OperatorTokenFile is a file in Parts.Folder of the instance that issued the first token. The command line reads it.
+// Its presence means that the token is on the log.
 const OperatorTokenFile = "operator-token"
 
-// writeEvents writes the events that are missing. It returns the demo account's key when this call opened the account,
-// else "". It may be called again after an error.
+// writeEvents writes the missing events. It returns the demo account's key if this call opened the account, otherwise "".
+// It may be called again after an error.
 func (f firstStart) writeEvents(ctx context.Context) (demo string, err error) {
 	if err := f.issueOperatorToken(ctx); err != nil || !f.Demo {
 		return "", err
@@ -80,8 +80,8 @@ func (f firstStart) issueOperatorToken(ctx context.Context) error {
 	return osfile.Rename(draft, final)
 }
 
-// reportLostToken says that the file with the operator token is of no use, and what to do. Next to a log on a server it is no
-// incident: another instance has the file.
+// reportLostToken reports that the file with the operator token is useless, and what to do. With a log on a server this is not
+// an incident: another instance has the file.
 func (f firstStart) reportLostToken(why string) {
 	const remedy = "its holder can issue another (lieudit token issue), or stop the service and run lieudit token recover"
 	fmt.Fprintf(f.Out, "No operator token in %s, %s: %s.\n", OperatorTokenFile, why, remedy)
@@ -109,8 +109,8 @@ func readOrCreateToken(path string, prefixes token.Prefixes) (string, error) {
 	return text, errors.Join(err, out.Sync(), out.Close())
 }
 
-// openDemoAccount opens the demo account with a key, in one append, and returns the key. It returns "" when the log has the
-// account already: the key was shown once and is not kept.
+// openDemoAccount opens the demo account with a key, in one append, and returns the key. It returns "" if the log already has
+// the account: the key was shown once and is not kept.
 func (f firstStart) openDemoAccount(ctx context.Context) (string, error) {
 	opened, err := f.accounts.OpenAccountWithKey(ctx, systemMetadata,
 		account.OpenRequest{ID: "demo", Name: "Démonstration", Plan: plan.Business},
@@ -127,8 +127,8 @@ func (f firstStart) openDemoAccount(ctx context.Context) (string, error) {
 	return opened.Plaintext, nil
 }
 
-// WriteFirstStart writes the first events as soon as the log can be written, and returns the demo account's key when it opened that.
-// A log that cannot be reached does not end the instance: it tries until ctx ends, with pauses that grow from 100 ms to 5 s.
+// WriteFirstStart writes the first events as soon as the log can be written, and returns the demo account's key if it opened the account.
+// An unreachable log does not end the instance: it tries again until ctx ends, with pauses that grow from 100 ms to 5 s.
 func (i *Instance) WriteFirstStart(ctx context.Context) (demo string) {
 	f, hasWarned := firstStart{i.Parts, i.accounts, i.tokens, i.keyRing}, false
 	for pause := 100 * time.Millisecond; ; pause = min(2*pause, 5*time.Second) {
@@ -139,7 +139,7 @@ func (i *Instance) WriteFirstStart(ctx context.Context) (demo string) {
 		if err == nil || ctx.Err() != nil {
 			return key
 		}
-		if !hasWarned { // one log line an incident
+		if !hasWarned { // one log line per incident
 			i.Log.Warn("first start's records not written yet", "reason", err)
 			hasWarned = true
 		}

@@ -18,10 +18,10 @@ import (
 	"lieudit/queries/usage/reconcile"
 )
 
-// handlers answer requests. They need Work to run, and say what is missing where it does not.
+// handlers answer requests. They need Work to run; without it their answers say what is missing.
 type handlers struct{ api, area http.Handler }
 
-// API is the handler of the API, under /services/v1, and Area that of the customer area, under /customer-area/v1.
+// API returns the handler of the API, under /services/v1, and Area that of the customer area, under /customer-area/v1.
 func (i *Instance) API() http.Handler  { return i.handlers.api }
 func (i *Instance) Area() http.Handler { return i.handlers.area }
 
@@ -61,7 +61,7 @@ const (
 	maxAccountUploads = maxUploads / 2
 )
 
-// openUploads makes the folder for files of clients, which is next to the data so that they are on a disk and not in memory. What a
+// openUploads makes the folder for files of clients. It is next to the data, so that the files are on a disk and not in memory. What a
 // killed process left there is removed.
 func (i *Instance) openUploads() (api.Uploads, error) {
 	folder := filepath.Join(i.Folder, uploadsFolder)
@@ -80,7 +80,7 @@ func (i *Instance) countingPolicy() api.CountingPolicy {
 }
 
 // newThrottle limits publishable keys to 20 requests a second, in bursts of 100, from one client address. It allows
-// everything where a proxy does so.
+// everything if a proxy throttles.
 func (i *Instance) newThrottle() *throttle.Throttle {
 	if i.Unthrottled {
 		return &throttle.Throttle{}
@@ -88,7 +88,7 @@ func (i *Instance) newThrottle() *throttle.Throttle {
 	return throttle.New(20, 100)
 }
 
-// noteProxies makes readiness tell of a proxy that is not trusted, where that matters to the throttle.
+// noteProxies makes readiness report a proxy that is not trusted, if that matters to the throttle.
 func (i *Instance) noteProxies(next http.Handler) http.Handler {
 	if i.Unthrottled {
 		return next

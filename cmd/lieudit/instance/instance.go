@@ -11,12 +11,12 @@
 //	   └──> queries ──> Parts.Registry <── projector.Projector
 //	            └─────> changes.Notifier (last change of an account's sites)
 //
-// New builds an instance, CheckStart reports whether it may start. Work then runs what the answers rest on (key ring, projector,
-// change notifier, usage meter, closing of periods), and Watch what ends an instance: an unknown format of the log, a wrong vault.
-// The end has an order: no requests any more, then Watch, then Work, then Close.
+// New builds an instance, and CheckStart reports whether it may start. Work then runs what the answers depend on (key ring, projector,
+// change notifier, usage meter, closing of periods), and Watch ends the instance on an unknown format of the log or a wrong vault.
+// An instance stops in this order: requests, Watch, Work, Close.
 //
-// Two clocks: Parts.Clock is wall time, for days, periods and stamps. Elapsed time (timers, leases, staleness) is that of package time,
-// which only runs forward.
+// There are two clocks. Parts.Clock is wall time, for days, periods and stamps. Elapsed time (timers, leases, staleness) is that of
+// package time, which only runs forward.
 package instance
 
 import (
@@ -74,8 +74,8 @@ type Settings struct {
 	AccountBodyBudget   int64                 // of these, the bytes of one account; 0: half of BodyBudget
 	AnswerBudget        int64                 // bytes of large answers in memory; 0: DefaultAnswerBudget
 	AccountAnswerBudget int64                 // of these, the bytes of one account; 0: half of AnswerBudget
-	SnapshotThreshold   int                   // bytes of an account's events after which its places are kept in a file; 0: commands.DefaultSnapshotThreshold
-	SiteEvents          locations.EventLimits // how many rows of places one event has; zero: locations.DefaultEventLimits
+	SnapshotThreshold   int                   // bytes of an account's events after which its sites are kept in a file; 0: commands.DefaultSnapshotThreshold
+	SiteEvents          locations.EventLimits // how many rows of sites one event has; zero: locations.DefaultEventLimits
 	TrustedProxies      []netip.Prefix        // in front of the API; what they say of their connections is the client's address
 	TokenPrefixes       token.Prefixes
 	AcceptLostKeys      bool // serve although the vault lost keys that the log needs
@@ -89,8 +89,8 @@ const DefaultBodyBudget = 256 << 20
 // DefaultAnswerBudget is the cap in bytes of large answers in memory at once.
 const DefaultAnswerBudget = 256 << 20
 
-// Parts are what an instance is made of. The instance uses them and closes only the vault. SiteEngine, SiteIndexer and both times at open
-// may be nil; everything else is required.
+// Parts are what an instance is made of. The instance uses them and closes only the vault. SiteEngine, SiteIndexer, CoreTimeAtOpen and
+// UsageTimeAtOpen may be nil; everything else is required.
 type Parts struct {
 	Settings
 	Core, Usage     eventstore.Store // may be the same
@@ -132,7 +132,7 @@ type Instance struct {
 	deployment   *deployment.Deployment
 	usage        *usage.Meter
 	locations    *locations.Locations
-	hasCaughtUp  atomic.Bool                       // the read models have caught up once
+	hasCaughtUp  atomic.Bool                       // the read models caught up once
 	periodsAhead atomic.Pointer[periodsAheadError] // what voidPeriodsAhead found last; nil: nothing
 	usageLoss    *usageLoss                        // what the start found; nil: nothing
 	clients      *clientip.Finder
@@ -144,7 +144,7 @@ type Instance struct {
 	handlers     handlers
 }
 
-// New builds an instance. It does no I/O but making its folder for uploads.
+// New builds an instance. Its only I/O is to make the folder for uploads.
 func New(parts Parts) (*Instance, error) {
 	i := &Instance{Parts: parts}
 	i.bindVault()
@@ -188,9 +188,9 @@ const (
 	uploadsFolder = "uploads"
 )
 
-// CheckStart reads the log's format and compares the vault with the log, for some seconds at most. An error refuses the start: an
-// unknown format, or a *vault.WrongError. What cannot be reached now is not an error; Watch continues looking. It also finds the read models
-// that hold what is not on the log, so that none of them answers. It comes before Work.
+// CheckStart reads the log's format and compares the vault with the log, for some seconds at most. It is called before Work. An error
+// refuses the start: an unknown format, or a *vault.WrongError. An unreachable log or vault is not an error; Watch checks it later.
+// CheckStart also finds the read models that hold what is not on the log, so that none of them answers.
 func (i *Instance) CheckStart(ctx context.Context) error {
 	if err := i.checkFormat(ctx); err != nil {
 		return err
@@ -226,8 +226,8 @@ func (i *Instance) Work(ctx context.Context) error {
 	return parts.Wait()
 }
 
-// Watch follows the log's format and the vault until ctx ends. It returns an error as soon as one of them is such that the instance
-// must end: it cannot read what others write, or would seal with wrong keys.
+// Watch follows the log's format and the vault until ctx ends. It returns an error as soon as the instance must end because it cannot read
+// what others write, or would seal with wrong keys.
 func (i *Instance) Watch(ctx context.Context) error {
 	parts, ctx := errgroup.WithContext(ctx)
 	parts.Go(func() error { return i.followFormat(ctx) })
@@ -235,10 +235,10 @@ func (i *Instance) Watch(ctx context.Context) error {
 	return parts.Wait()
 }
 
-// Close frees the vault. Nothing else of the instance may run any more.
+// Close frees the vault. It is called when no other part of the instance runs any more.
 func (i *Instance) Close() error { return i.vault.Close() }
 
-// Bodies counts the bytes of large request bodies in memory.
+// Bodies returns the budget that counts the bytes of large request bodies in memory.
 func (i *Instance) Bodies() *budget.Budget { return i.bodyBudget }
 
 // errorUnlessCanceled drops the error of a part whose context has ended: it stopped because it had to, not because it failed.

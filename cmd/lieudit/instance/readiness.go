@@ -13,7 +13,7 @@ import (
 
 // Components are what readiness reports of the parts, checked one after the other. While a required one fails, the instance
 // is not ready: then it cannot check keys, count requests or seal personal fields. The other parts are reported and leave the
-// instance ready, since a part of the requests can be served without them.
+// instance ready, since some requests can be served without them.
 func (i *Instance) Components() []ops.Component {
 	health := func(store eventstore.Store) func(context.Context) error {
 		return func(context.Context) error { return store.Health() }
@@ -35,7 +35,7 @@ func (i *Instance) Components() []ops.Component {
 	return all
 }
 
-// checkReadModels returns nil while every read model advances and none has stopped an account or passed over an empty
+// checkReadModels returns nil while every read model advances and none has stopped an account or skipped an empty
 // commit, which is a sync's last event without the id of the sync.
 func (i *Instance) checkReadModels(ctx context.Context) error {
 	return errors.Join(i.checkUsageLoss(ctx), i.projector.Ready(ctx), i.projector.Incidents(ctx))
@@ -72,7 +72,8 @@ func (i *Instance) CheckCaughtUp(ctx context.Context) error {
 	return nil
 }
 
-// AwaitKeys waits until keys can be checked: until the key ring stands at the log's end. The error, when ctx ends first, says why not.
+// AwaitKeys waits until keys can be checked, which is when the key ring reaches the log's end. If ctx ends first, the error says why it
+// has not.
 func (i *Instance) AwaitKeys(ctx context.Context) error {
 	if err := i.keyRing.AwaitFresh(ctx); err != nil {
 		return fmt.Errorf("%s: %w", i.keyRing.Status(time.Now()).Reason, err)

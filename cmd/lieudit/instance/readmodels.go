@@ -34,12 +34,12 @@ func readModelsOfCategory(category string) (names []string) {
 	return names
 }
 
-// projectionAdmin is the projector's maintenance as the customer area needs it: with bodies in place of the projector's
-// types. It implements customerarea.ReadModels. It is an adapter here because neither package may import the other.
+// projectionAdmin adapts the projector's maintenance to the customer area: it returns bodies instead of the projector's
+// types. It implements customerarea.ReadModels. It is here because neither package may import the other.
 type projectionAdmin struct{ projector *projector.Projector }
 
-// Status reports every generation of every read model with its lag in events, which is left out where it is not known, and
-// the accounts that it has stopped. Where only those cannot be read, it returns the rest next to the error.
+// Status reports every generation of every read model with its lag in events, unless that is unknown, and the accounts that
+// it has stopped. If only the accounts cannot be read, it returns the rest along with the error.
 func (m projectionAdmin) Status(ctx context.Context) ([]body.Projection, error) {
 	all, err := m.projector.Status(ctx)
 	if err != nil {

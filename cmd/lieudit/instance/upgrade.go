@@ -82,9 +82,9 @@ func (i *Instance) isLogUsed(ctx context.Context) (bool, error) {
 	return false, nil
 }
 
-// followFormat reads the log's format until ctx ends, and returns an error as soon as it is one that this program does not
-// know. That ends the instance. It happens where the log could not be read at start, or where an operator finished an upgrade
-// in the moment in which this instance started.
+// followFormat reads the log's format until ctx ends, and returns an error as soon as this program does not know it. That
+// ends the instance. It happens if the log could not be read at start, or if an operator finished an upgrade just as this
+// instance started.
 func (i *Instance) followFormat(ctx context.Context) error {
 	isFirst := true
 	for pause := 100 * time.Millisecond; ; pause = min(2*pause, formatCheckInterval) {

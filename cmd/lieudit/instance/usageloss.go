@@ -21,7 +21,7 @@ func (l *usageLoss) Error() string {
 }
 
 // findUsageLoss compares the usage log with its read model, which the projector has verified. It returns nil
-// where nothing shows a loss, or the times cannot be known.
+// if nothing shows a loss, or if the times are unknown.
 func (i *Instance) findUsageLoss(ctx context.Context) *usageLoss {
 	g, err := i.Registry.ServingGeneration(ctx, table.UsageModel)
 	if i.UsageTimeAtOpen == nil || err != nil || !i.Registry.IsDiverged(g) {

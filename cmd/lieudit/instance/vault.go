@@ -79,7 +79,7 @@ func (i *Instance) newReopener() *accountReopener {
 	return &accountReopener{
 		unreadableAccounts: i.projector.UnreadableAccounts, refold: i.projector.Refold,
 		checkKey: func(ctx context.Context, account string) error {
-			if strings.HasPrefix(account, "/") { // the stream of a token, whose account is not known here: a refold tells
+			if strings.HasPrefix(account, "/") { // the stream of a token, whose account is unknown here: only a refold shows whether it opens
 				return nil
 			}
 			_, err := i.vault.Key(ctx, account, true)

@@ -9,7 +9,7 @@ import (
 const (
 	// opsConnections is the cap of the ops listener: probes, a scraper and people.
 	opsConnections = 64
-	// minConnections is the smallest cap with which a listener is of use.
+	// minConnections is the smallest useful cap of a listener.
 	minConnections = 8
 	// minDescriptorReserve and maxDescriptorReserve bound the file descriptors reserved for what is opened later: the
 	// log's next segments (two each), databases, vintages, connections to servers.

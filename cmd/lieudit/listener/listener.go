@@ -1,5 +1,5 @@
-// Package listener serves HTTP at an address: it opens the socket, takes no more connections than it may, and stops in an order that
-// settles the requests under way. DivideDescriptors says how many connections the file descriptors of the process allow.
+// Package listener serves HTTP at an address: it opens the socket, limits the connections, and stops in an order that settles the
+// requests under way. DivideDescriptors computes how many connections the file descriptors of the process allow.
 //
 //	New ──> Open ──> Serve until its context ends ──> running requests end, or are cut ──> Close
 package listener
@@ -24,7 +24,7 @@ const readHeaderTimeout = 30 * time.Second
 // connlimit) and idle connections, never the work on a request: an import of a large site file takes the time it takes.
 type Listener struct {
 	name, address string
-	connections   int // that it takes at most
+	connections   int // at most
 	log           *slog.Logger
 	server        *http.Server
 	active        atomic.Int64 // requests that are being answered
@@ -33,15 +33,15 @@ type Listener struct {
 	socket *connlimit.Listener // nil before
 }
 
-// New returns a listener that takes at most n connections. While isStopping returns true, answers ask clients to connect again: their next
-// requests go to other instances.
+// New returns a listener with a cap on its connections. While isStopping returns true, answers close their connections, so that the
+// clients' next requests go to other instances.
 func New(name, address string, connections int, handler http.Handler, isStopping func() bool, log *slog.Logger) *Listener {
 	l := &Listener{name: name, address: address, connections: connections, log: log, opened: make(chan struct{})}
 	l.server = &http.Server{
 		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			l.active.Add(1)
 			defer l.active.Add(-1)
-			w.Header().Set("X-Content-Type-Options", "nosniff") // no browser takes what a customer stored for a page of ours
+			w.Header().Set("X-Content-Type-Options", "nosniff") // no browser treats what a customer stored as a page of ours
 			if isStopping() {
 				w.Header().Set("Connection", "close")
 			}
@@ -77,7 +77,7 @@ func (l *Listener) IsOpen() bool {
 	}
 }
 
-// Close closes the socket, if it was opened. The error is dropped: after Serve it is closed already.
+// Close closes the socket, if it was opened. It drops the error: after Serve the socket is already closed.
 func (l *Listener) Close() error {
 	if l.IsOpen() {
 		l.socket.Close()
@@ -88,10 +88,10 @@ func (l *Listener) Close() error {
 // Opened returns a channel that is closed once the socket is open.
 func (l *Listener) Opened() <-chan struct{} { return l.opened }
 
-// Name is the listener's name in errors.
+// Name returns the listener's name in errors.
 func (l *Listener) Name() string { return l.name }
 
-// Addr is the address of an open socket.
+// Addr returns the address of an open socket.
 func (l *Listener) Addr() net.Addr { return l.socket.Addr() }
 
 // Status returns the figures of the connections, also before the socket is open.
@@ -102,11 +102,11 @@ func (l *Listener) Status() connlimit.Status {
 	return l.socket.Status()
 }
 
-// URL is the base URL of an open listener, with the port that the system chose for :0.
+// URL returns the base URL of an open listener, with the port that the system chose for :0.
 func (l *Listener) URL() string { return "http://" + l.socket.Addr().String() }
 
-// Serve answers on an open socket until the context ends. Then the socket is closed, running requests have the time finish to
-// end, and those left are cut.
+// Serve answers on an open socket until the context ends. Then it closes the socket, gives running requests the time finish to
+// end, and cuts the rest.
 func (l *Listener) Serve(ctx context.Context, finish time.Duration) error {
 	done := make(chan error, 1)
 	go func() { done <- l.socket.Serve(l.server) }()
@@ -127,14 +127,14 @@ func (l *Listener) Serve(ctx context.Context, finish time.Duration) error {
 	return err
 }
 
-// cutTimeout is how long requests that were cut have to end, and cutPoll how often they are looked at.
+// cutTimeout is how long requests that were cut have to end, and cutPoll how often awaitCutRequests checks.
 const (
 	cutTimeout = 3 * time.Second
 	cutPoll    = 10 * time.Millisecond
 )
 
-// awaitCutRequests gives requests that were cut the time to settle what was counted for them: their handlers end once they notice,
-// which Server.Close does not wait for.
+// awaitCutRequests gives requests that were cut the time to settle their usage: their handlers end once they notice the cut, and
+// Server.Close does not wait for that.
 func (l *Listener) awaitCutRequests() {
 	for end := time.Now().Add(cutTimeout); l.active.Load() > 0 && time.Now().Before(end); {
 		time.Sleep(cutPoll)

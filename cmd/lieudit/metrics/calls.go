@@ -13,7 +13,7 @@ import (
 	"lieudit/schemas/meiliclient"
 )
 
-// Calls times the calls of an instance on its logs, databases and Meilisearch. The packages of these call functions that are made here.
+// Calls times an instance's calls to its logs, databases and Meilisearch. Their packages call the functions that this type returns.
 type Calls struct {
 	appends, syncs     *prometheus.HistogramVec // by log
 	appendFailures     *prometheus.CounterVec   // by log and reason
@@ -23,7 +23,7 @@ type Calls struct {
 	meilisearchFailure prometheus.Counter
 }
 
-// NewCalls registers the metrics of calls: those on the databases, and those on what the instance uses.
+// NewCalls registers the metrics of calls to the databases and to the other parts that the instance uses.
 func NewCalls(r prometheus.Registerer, hasJournal, hasMeilisearch bool) *Calls {
 	meilisearch, meilisearchFailures := newHistogram("lieudit_meilisearch_call_seconds"), newCounter("lieudit_meilisearch_call_failures_total")
 	m := &Calls{
@@ -63,7 +63,7 @@ func (m *Calls) NewMeilisearchTransport() http.RoundTripper {
 	return timedTransport{meiliclient.NewTransport(), m}
 }
 
-// timedTransport times the calls of an HTTP client. A call ends here with the header of its answer.
+// timedTransport times the calls of an HTTP client, each until the header of its answer.
 type timedTransport struct {
 	http.RoundTripper
 	metrics *Calls

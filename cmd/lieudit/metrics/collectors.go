@@ -10,13 +10,13 @@ import (
 	"lieudit/projections/projector"
 )
 
-// RegisterReadModels registers how far the served read models are behind the log. If the database cannot be read there are no values,
-// and an alert on their absence speaks.
+// RegisterReadModels registers how far the served read models are behind the log. If the database cannot be read there are no values:
+// an alert on their absence then fires.
 func RegisterReadModels(r prometheus.Registerer, status func(context.Context) ([]projector.Status, error), now func() time.Time) {
 	r.MustRegister(&readModelCollector{status, now, newDesc("lieudit_readmodel_lag_events"), newDesc("lieudit_readmodel_lag_seconds"), newDesc("lieudit_readmodel_stopped")})
 }
 
-// readModelCollector reads the read models once a scrape.
+// readModelCollector reads the read models once per scrape.
 type readModelCollector struct {
 	status                   func(context.Context) ([]projector.Status, error)
 	now                      func() time.Time
@@ -46,7 +46,7 @@ func (c *readModelCollector) Collect(metrics chan<- prometheus.Metric) {
 			continue
 		}
 		metrics <- prometheus.MustNewConstMetric(c.stopped, gauge, OneIf(s.Reason != ""), s.Model)
-		if s.Lag < 0 { // not known
+		if s.Lag < 0 { // unknown
 			continue
 		}
 		waiting := 0.0
@@ -65,13 +65,13 @@ type Release struct {
 	IsSynthetic bool
 }
 
-// RegisterRelease registers which data is served and how old it is, by metrics with a prefix: lieudit_vintage or lieudit_road_network.
-// There are no values while none is served.
+// RegisterRelease registers which data is served and how old it is, in metrics with a prefix: lieudit_vintage or lieudit_road_network.
+// While no data is served there are no values.
 func RegisterRelease(r prometheus.Registerer, prefix string, served func() (Release, bool), now func() time.Time) {
 	r.MustRegister(&releaseCollector{served, now, newDesc(prefix + "_info"), newDesc(prefix + "_age_seconds")})
 }
 
-// releaseCollector reads what is served once a scrape.
+// releaseCollector reads what is served once per scrape.
 type releaseCollector struct {
 	served    func() (Release, bool)
 	now       func() time.Time

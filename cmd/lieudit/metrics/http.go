@@ -22,7 +22,7 @@ func NewHTTP(r prometheus.Registerer) HTTP {
 	return m
 }
 
-// Handler returns a handler whose answers are counted and timed, those of one that panics too.
+// Handler returns a handler whose answers are counted and timed, even if it panics.
 func (m HTTP) Handler(listener string, next http.Handler) http.Handler {
 	labels := prometheus.Labels{"listener": listener}
 	responses, refusals := m.responses.MustCurryWith(labels), m.refusals.MustCurryWith(labels)

@@ -1,16 +1,16 @@
 // Package metrics declares the metrics of an instance: each has one line in the table of this package, with its name, its kind, its help
 // and its labels. A name ends with its unit, seconds or bytes, or with total if the metric only rises. Names, labels and help are part of
-// the operator's interface; the chapter on metrics of lieudit guide explains them, and the tests hold it to what is served.
+// the operator's interface; the chapter on metrics of lieudit guide explains them, and tests compare it with what is served.
 //
 //	a part's value, when metrics are scraped ── Register, RegisterReadModels, RegisterRelease ──┐
 //	HTTP.Handler, Calls: what is counted and timed as it happens ───────────────────────────────┴──> registry ──> /metrics (package ops)
 //
-// The parts know nothing of metrics: the packages that wire them hand in functions.
+// The parts know nothing about metrics: the packages that wire them hand in functions.
 package metrics
 
 import "github.com/prometheus/client_golang/prometheus"
 
-// declaration is what a metric is.
+// declaration describes a metric.
 type declaration struct {
 	name   string
 	kind   prometheus.ValueType // untyped: a histogram
@@ -24,7 +24,7 @@ const (
 	histogram = prometheus.UntypedValue
 )
 
-// table has all metrics whose names begin with lieudit_, but for the two of readiness, which package ops makes.
+// table has all metrics whose names begin with lieudit_, except the two of readiness, which package ops makes.
 func table() []declaration {
 	return []declaration{
 		{"lieudit_http_answers_total", counter, "Answers sent.", []string{"listener", "status"}},
@@ -80,14 +80,15 @@ func table() []declaration {
 	}
 }
 
-// findDeclaration finds the declaration of a metric by its name. What is made of one that is not declared cannot be registered.
+// findDeclaration finds the declaration of a metric by its name. For an undeclared metric it returns a declaration that cannot be
+// registered.
 func findDeclaration(name string) declaration {
 	for _, d := range table() {
 		if d.name == name {
 			return d
 		}
 	}
-	return declaration{name: name + " is not declared\xff"} // which is not UTF-8, and so is not the name of a metric
+	return declaration{name: name + " is not declared\xff"} // not UTF-8, so not a valid name of a metric
 }
 
 // Register registers a metric whose value is read when metrics are scraped. The values of its labels stay the same.
@@ -104,7 +105,7 @@ func Register(r prometheus.Registerer, name string, value func() float64, labelV
 	r.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: d.name, Help: d.help, ConstLabels: labels}, value))
 }
 
-// OneIf is the value of a metric that reports whether something holds.
+// OneIf returns the value of a metric that reports whether a condition holds.
 func OneIf(holds bool) float64 {
 	if holds {
 		return 1

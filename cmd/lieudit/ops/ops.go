@@ -1,9 +1,9 @@
-// Package ops answers operators and orchestrators: whether an instance lives, whether it is ready and what keeps it from
-// being so, its metrics and its profiles. Its constraint: it is a listener of its own, never reachable through the API,
-// and one answer takes at most two seconds.
+// Package ops answers operators and orchestrators: whether an instance is alive, whether it is ready and if not, why not,
+// its metrics and its profiles. It has a listener of its own and is never reachable through the API. Its answers about
+// readiness take at most two seconds.
 //
-// NewHandler takes the Components of an instance; /readyz calls Check, which asks each of them, and answers its Report.
-// NewReadinessCollector tells the same as metrics.
+// NewHandler takes the Components of an instance; /readyz calls Check, which checks each of them, and answers its Report.
+// NewReadinessCollector reports the same as metrics.
 package ops
 
 import (
@@ -22,14 +22,14 @@ import (
 
 // Component is one part that an instance depends on. Check returns nil while it works, otherwise why it does not. An instance
 // is not ready while a required part fails. The others are only reported, and so is a stall of the event log
-// (*eventstore.StallError): requests wait for its end.
+// (*eventstore.StallError), during which requests wait.
 type Component struct {
 	Name     string
 	Required bool
 	Check    func(context.Context) error
 }
 
-// readinessTimeout bounds one answer of /readyz, whatever the parts do.
+// readinessTimeout bounds an answer of /readyz, whatever the parts do.
 const readinessTimeout = 2 * time.Second
 
 // NewHandler answers /healthz, /readyz, /metrics and /debug/pprof/.
@@ -47,7 +47,7 @@ func NewHandler(components []Component, metrics prometheus.Gatherer) http.Handle
 		writeJSON(w, status, report)
 	})
 	mux.Handle("GET /metrics", promhttp.HandlerFor(metrics, promhttp.HandlerOpts{}))
-	mux.HandleFunc("/debug/pprof/", pprof.Index) // cmdline is left out: it may hold passwords of databases
+	mux.HandleFunc("/debug/pprof/", pprof.Index) // cmdline is not served: it may hold passwords of databases
 	mux.HandleFunc("/debug/pprof/profile", pprof.Profile)
 	mux.HandleFunc("/debug/pprof/symbol", pprof.Symbol)
 	mux.HandleFunc("/debug/pprof/trace", pprof.Trace)
@@ -60,10 +60,10 @@ type Report struct {
 	Components map[string]string `json:"parts"`
 }
 
-// okText is what a report says of a component that works.
+// okText is a report's text about a component that works.
 const okText = "ok"
 
-// Check asks every component in turn and returns what they say.
+// Check checks all components, one after the other, and returns their report.
 func Check(ctx context.Context, components []Component) Report {
 	report := Report{Ready: true, Components: make(map[string]string, len(components))}
 	for _, p := range components {

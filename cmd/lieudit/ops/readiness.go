@@ -6,7 +6,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// readinessCollector asks the components once a scrape and tells what /readyz would answer.
+// readinessCollector checks the components once per scrape and reports what /readyz would answer.
 type readinessCollector struct {
 	components       []Component
 	ready, component *prometheus.Desc
@@ -41,7 +41,7 @@ func (c *readinessCollector) Collect(metrics chan<- prometheus.Metric) {
 	}
 }
 
-// oneIf is the value of a metric that reports whether something holds.
+// oneIf returns the value of a metric that reports whether a condition holds.
 func oneIf(holds bool) float64 {
 	if holds {
 		return 1

@@ -25,12 +25,12 @@ import (
 	"lieudit/schemas/meiliclient"
 )
 
-// DemoVintage says which invented addresses a service builds that never had real ones. The seed makes them the same on
-// every machine, so that examples in the documentation and tests can name them.
+// DemoVintage defines the invented addresses of a service that never had real ones. The seed makes them the same on every
+// machine, so that examples in the documentation and tests can name them.
 func DemoVintage() synthetic.Options { return synthetic.Options{Addresses: 20_000, Seed: 2026} }
 
 // openAddresses makes liveVintage, which answers address queries from one vintage at a time, and serves the current vintage. It
-// makes siteAlerts too, out of the same table of communes.
+// also makes siteAlerts from the same table of communes.
 // A vintage that cannot be served is not an error: the watcher reports it, and the rest of the service works. Invented
 // addresses are made only in a folder that never held real ones.
 func (s *service) openAddresses(ctx context.Context) error {
@@ -44,7 +44,7 @@ func (s *service) openAddresses(ctx context.Context) error {
 	}
 	folder := vintages.FolderIn(s.Data)
 	if err := folder.RemoveLeftovers(s.Now()); err != nil {
-		s.Log.Warn("leavings of imports stay", "reason", err) // they cost disk space, nothing else
+		s.Log.Warn("leavings of imports stay", "reason", err) // they only cost disk space
 	}
 	current, err := folder.Current()
 	if err == nil && current == "" && s.Demo && folder.LastReal() == "" {
@@ -97,7 +97,7 @@ func (s *service) checkAddresses(context.Context) error {
 	return err
 }
 
-// describeVintage says in the text at start which addresses are served.
+// describeVintage returns, for the text at start, which addresses are served.
 func (s *service) describeVintage() string {
 	e, ok := s.liveVintage.Acquire()
 	if !ok {
@@ -123,7 +123,7 @@ const (
 // indexCheckInterval is the pause between two checks that the served vintage is still in Meilisearch.
 const indexCheckInterval = 15 * time.Second
 
-// openAddressIndex makes Meilisearch the source of candidates where the config asks for it. It does not connect: the server
+// openAddressIndex makes Meilisearch the source of candidates if the config asks for it. It does not connect: the server
 // may still be down.
 func (s *service) openAddressIndex() error {
 	if s.AddressIndex != MeilisearchIndex {
@@ -140,7 +140,7 @@ func (s *service) openAddressIndex() error {
 }
 
 // serveVintage serves a vintage from now on, and owns it. In a running service it first fills the index in Meilisearch, so
-// that no search fails meanwhile. When that fails the vintage is served all the same: queries by id need no index. At
+// that no search fails meanwhile. If that fails, the vintage is still served: queries by id need no index. At
 // start (s.api is nil) it does not wait for Meilisearch; keepVintageIndexed fills the index later.
 func (s *service) serveVintage(ctx context.Context, v *vintage.Vintage) {
 	defer s.withdrawDemoNetwork()
@@ -161,9 +161,9 @@ func (s *service) serveVintage(ctx context.Context, v *vintage.Vintage) {
 	}
 }
 
-// indexVintage fills Meilisearch with a vintage that is not there yet, and logs the beginning and the end: all of France
-// takes minutes. It does nothing for a vintage that is there. Guard turns a page of the file that cannot be read into an
-// error, which otherwise would end the process.
+// indexVintage fills Meilisearch with a vintage that is not in it yet, and logs the beginning and the end: all of France
+// takes minutes. It does nothing for a vintage that is in it. Guard turns an unreadable page of the file into an error;
+// otherwise it would end the process.
 func (s *service) indexVintage(ctx context.Context, v *vintage.Vintage) error {
 	startedAt, hasStarted := time.Now(), false
 	err := v.Guard(func() error {
@@ -180,7 +180,7 @@ func (s *service) indexVintage(ctx context.Context, v *vintage.Vintage) error {
 	return err
 }
 
-// servedDigest is the digest of the served vintage, which names its index in Meilisearch; "" when none is served.
+// servedDigest returns the digest of the served vintage, which names its index in Meilisearch; "" if no vintage is served.
 func (s *service) servedDigest() string {
 	e, ok := s.liveVintage.Acquire()
 	if !ok {
@@ -198,7 +198,7 @@ func (s *service) keepVintageIndexed(ctx context.Context) error {
 		if err := s.indexServedVintage(ctx); err != nil && ctx.Err() == nil {
 			problem = err.Error()
 		}
-		if problem != reported && problem != "" { // one log line an incident
+		if problem != reported && problem != "" { // one log line per incident
 			s.Log.Error("the served vintage is not listed: searches of addresses fail", "reason", problem)
 		}
 		if problem == "" && reported != "" {
@@ -211,19 +211,19 @@ func (s *service) keepVintageIndexed(ctx context.Context) error {
 	}
 }
 
-// indexServedVintage fills Meilisearch with the served vintage where it is missing, and removes the indexes of vintages
+// indexServedVintage fills Meilisearch with the served vintage if it is missing there, and removes the indexes of vintages
 // that no instance uses.
 func (s *service) indexServedVintage(ctx context.Context) error {
 	e, ok := s.liveVintage.Acquire()
 	if !ok {
 		return nil
 	}
-	defer e.Release() // keeps the vintage mapped until then, also when another is served meanwhile
+	defer e.Release() // the vintage stays mapped until then, even if another one is served meanwhile
 	return errors.Join(s.indexVintage(ctx, e.Vintage()), s.addressIndex.Prune(ctx))
 }
 
-// checkAddressIndex returns nil while Meilisearch can give candidates of the served vintage, and when none is served:
-// checkAddresses reports that.
+// checkAddressIndex returns nil while Meilisearch can give candidates of the served vintage. It also returns nil if no vintage
+// is served: checkAddresses reports that.
 func (s *service) checkAddressIndex(ctx context.Context) error {
 	e, ok := s.liveVintage.Acquire()
 	if !ok {

@@ -26,7 +26,7 @@ type Config struct {
 	AreaListen          string         // address of the customer area
 	OpsListen           string         // address of health, metrics and profiles
 	OpsHosts            []string       // names by which that is addressed, besides localhost, its own address and the machine's name
-	PeerURL             string         // where other instances reach the customer area; "": at its listener's address
+	PeerURL             string         // URL at which other instances reach the customer area; "": that of its listener's address
 	EventStore          string         // esdb://… or "" for the journal
 	Postgres            string         // postgres://… or "" for SQLite
 	Meilisearch         string         // http://KEY@HOST:PORT, or "" to search sites in memory
@@ -34,8 +34,8 @@ type Config struct {
 	Router              RouterSetting  // what finds routes
 	VaultKey            []byte         // master key of the vault, 32 bytes; nil: data keys are stored in clear
 	AcceptLostKeys      bool           // serve although the vault lost keys that the log needs
-	AcceptLostUsage     bool           // count requests from zero although the core log names a usage log that is not there
-	Demo                bool           // open the demo account on an empty log, and invent addresses where there are none
+	AcceptLostUsage     bool           // count requests from zero although the core log names a usage log that is missing
+	Demo                bool           // open the demo account on an empty log, and invent addresses if there are none
 	PeriodGrace         time.Duration  // how long after its end a period still accepts late ticks before it is closed
 	CountToTheLetter    bool           // count everything the specification does not exempt; otherwise in the customer's favour
 	Unthrottled         bool           // publishable keys are not throttled: a proxy does it
@@ -52,10 +52,10 @@ type Config struct {
 	Now                 func() time.Time     // wall clock; called by many goroutines; nil: this machine's
 	Elapsed             func() time.Duration // elapsed time, to compare Now with; nil: this machine's
 	AcceptClock         bool                 // the wall clock is right as it stands, whatever an earlier process or the log says
-	Drain               time.Duration        // how long everything is served on once Run's context has ended
+	Drain               time.Duration        // how long the service continues serving once Run's context has ended
 	FinishTimeout       time.Duration        // how long running requests may take to end after that; 0: DefaultFinishTimeout
 	KeyRingTimeout      time.Duration        // how long the API's socket waits for the key ring; 0: DefaultKeyRingTimeout
-	NotifySocket        string               // where a supervisor such as systemd is told that the instance is ready, or ""
+	NotifySocket        string               // socket at which a supervisor such as systemd learns that the instance is ready, or ""
 }
 
 const (
@@ -75,7 +75,7 @@ const (
 	MinAccountAnswerBudget = 8 << 20
 )
 
-// wallTime is what the wall clock says, right or wrong.
+// wallTime returns the time of the wall clock, right or wrong.
 func (c Config) wallTime() time.Time {
 	if c.Now == nil {
 		return time.Now()
@@ -83,7 +83,7 @@ func (c Config) wallTime() time.Time {
 	return c.Now()
 }
 
-// describeLog and the other describe functions say in the text at start what each part runs on. They show no secret.
+// describeLog and the other describe functions return, for the text at start, what each part runs on. They show no secret.
 func (c Config) describeLog() string {
 	if c.EventStore != "" {
 		return hidePassword(c.EventStore)
@@ -105,15 +105,15 @@ func (c Config) describeAddressIndex() string {
 	return "the vintage's own"
 }
 
-// hideKey removes the user from a URL: that is where Meilisearch's key stands. It cuts at the last @, since a key may
-// contain one that is not escaped.
+// hideKey removes the user from a URL, which is Meilisearch's key. It cuts at the last @, since a key may contain one that
+// is not escaped.
 func hideKey(address string) string {
 	scheme, rest, _ := strings.Cut(address, "://")
 	return scheme + "://" + rest[strings.LastIndexByte(rest, '@')+1:]
 }
 
-// hidePassword removes the password and the query from a connection string; the query may hold a password too. A text that
-// is no URL is hidden whole.
+// hidePassword removes the password and the query from a connection string; the query may hold a password too. It hides a
+// text that is not a URL completely.
 func hidePassword(address string) string {
 	scheme, rest, ok := strings.Cut(address, "://")
 	if !ok {
@@ -204,7 +204,7 @@ func (s *RouterSetting) parseServers(text string) error {
 	return nil
 }
 
-// checkRouterURL refuses what is not an address of a server. A query would swallow the paths of the requests.
+// checkRouterURL refuses a URL that is not the address of a server. A query would swallow the paths of the requests.
 func checkRouterURL(address string) error {
 	u, err := url.Parse(address)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.RawQuery != "" || u.Fragment != "" {
@@ -213,7 +213,7 @@ func checkRouterURL(address string) error {
 	return nil
 }
 
-// describeRouter says in the text at start what finds routes. It shows no password.
+// describeRouter returns, for the text at start, what finds routes. It shows no password.
 func (c Config) describeRouter() string {
 	switch c.Router.Engine {
 	case OSRMRouter:

@@ -20,13 +20,13 @@ import (
 	"lieudit/eventstore/journal"
 )
 
-// The two journals of a data folder belong together: the core log names its usage log. A folder that lost one of them must
-// not get an empty one in its place, because every key would be unknown, or every account's requests counted from zero.
+// The two journals of a data folder belong together: the core log names its usage log. If a folder has lost one of them, an
+// empty one must not replace it: every key would be unknown, or every account's requests would be counted from zero.
 
-// LostCoreLogError: the core log is missing or empty, and the data folder holds what was made from it.
+// LostCoreLogError means that the core log is missing or empty although the data folder holds what was made from it.
 type LostCoreLogError struct {
 	Remains string // a file or folder of the data folder
-	IsEmpty bool   // the log is there and holds no event
+	IsEmpty bool   // the log exists and holds no events
 }
 
 func (e *LostCoreLogError) Error() string {
@@ -38,7 +38,7 @@ func (e *LostCoreLogError) Error() string {
 		"from a backup, give --eventstore if the log is on a server, or begin anew in an empty data folder", coreLogFolder, what, e.Remains)
 }
 
-// LostUsageLogError: the usage log is missing, or is an empty one that the core log does not name.
+// LostUsageLogError means that the usage log is missing, or is an empty one that the core log does not name.
 type LostUsageLogError struct{ Bound uuid.UUID }
 
 func (e *LostUsageLogError) Error() string {
@@ -46,8 +46,8 @@ func (e *LostUsageLogError) Error() string {
 		"or start once with --accept-lost-usage: all that accounts have used so far then counts as nothing", e.Bound, usageLogFolder)
 }
 
-// OtherUsageLogError: the usage log holds requests, and is not the one that the core log names. What another service has counted
-// must not be counted here, so that no flag accepts it.
+// OtherUsageLogError means that the usage log holds requests and is not the one that the core log names. Requests that another service
+// counted must not be counted here, so no flag accepts it.
 type OtherUsageLogError struct{ Bound, Found uuid.UUID }
 
 func (e *OtherUsageLogError) Error() string {
@@ -57,8 +57,8 @@ func (e *OtherUsageLogError) Error() string {
 }
 
 // openEmbeddedLogs opens the two journals of the data folder, and binds the usage log to the core log at the first start. It
-// makes a journal only where none was lost: the error is a *LostCoreLogError, a *LostUsageLogError or an
-// *OtherUsageLogError otherwise.
+// makes a journal only if none was lost; otherwise the error is a *LostCoreLogError, a *LostUsageLogError or an
+// *OtherUsageLogError.
 func openEmbeddedLogs(ctx context.Context, c Config, calls *metrics.Calls) (_ logs, err error) {
 	if err := checkCoreLogExists(c.Data); err != nil {
 		return logs{}, err
@@ -70,7 +70,7 @@ func openEmbeddedLogs(ctx context.Context, c Config, calls *metrics.Calls) (_ lo
 	opened := logs{core: core, coreTimeAtOpen: core.TimeAtOpen}
 	defer func() {
 		if err != nil {
-			opened.close() // its error is dropped: at most the binding was written, and that is durable
+			opened.close() // the error is dropped: at most the binding was written, and that is durable
 		}
 	}()
 	b := usageBinding{deployment.New(core, eventstore.NewCodec(nil), Version()), c.AcceptLostUsage, c.Log}
@@ -89,8 +89,8 @@ func openEmbeddedLogs(ctx context.Context, c Config, calls *metrics.Calls) (_ lo
 	return opened, b.bind(ctx, bound, usage)
 }
 
-// openJournal opens one of the journals of the data folder, and locks it. The error of a damaged one says what can be done.
-// observeSync is told how long each sync took; it may be nil.
+// openJournal opens and locks one of the journals of the data folder. The error of a damaged one says what can be done.
+// observeSync receives how long each sync took; it may be nil.
 func openJournal(c Config, folder string, observeSync func(time.Duration)) (*journal.Journal, error) {
 	j, err := journal.Open(filepath.Join(c.Data, folder), journal.Options{Clock: c.Now, Logger: c.Log, ObserveSync: observeSync})
 	if _, isDamaged := errors.AsType[*eventstore.CorruptError](err); isDamaged {
@@ -100,8 +100,8 @@ func openJournal(c Config, folder string, observeSync func(time.Duration)) (*jou
 	return j, err
 }
 
-// checkCoreLogExists returns a *LostCoreLogError when the data folder has no core log and holds a file that only a service
-// with a log makes. Imported vintages and road networks are not among them: an import needs no service.
+// checkCoreLogExists returns a *LostCoreLogError if the data folder has no core log but holds a file that only a service
+// with a log makes. Vintages and road networks are not such files: an import needs no service.
 func checkCoreLogExists(data string) error {
 	if exists, err := journal.Exists(filepath.Join(data, coreLogFolder)); err != nil || exists {
 		return err
@@ -131,17 +131,17 @@ func isInUse(path string) (bool, error) {
 	return len(entries) > 0, err
 }
 
-// usageBinding holds a usage log to the one that the core log names.
+// usageBinding makes sure that the usage log is the one that the core log names.
 type usageBinding struct {
 	deployment *deployment.Deployment
 	acceptLost bool
 	log        *slog.Logger
 }
 
-// checkExists returns the usage log that the core log names, uuid.Nil for none. It returns a *LostUsageLogError when that
+// checkExists returns the usage log that the core log names, uuid.Nil for none. It returns a *LostUsageLogError if that
 // log is missing in the folder and its loss is not accepted, and a *deployment.UnknownFormatError for a later program's log.
 func (b usageBinding) checkExists(ctx context.Context, folder string) (bound uuid.UUID, err error) {
-	if _, err := b.deployment.CheckFormat(ctx); err != nil { // first: a later program may have written what State cannot fold
+	if _, err := b.deployment.CheckFormat(ctx); err != nil { // checked first: a later program may have written events that State cannot fold
 		return uuid.Nil, err
 	}
 	current, err := b.deployment.State(ctx)
@@ -161,8 +161,8 @@ func (b usageBinding) checkExists(ctx context.Context, folder string) (bound uui
 // bindMetadata names the author of a binding for the audit.
 var bindMetadata = commands.Metadata{Actor: eventstore.SystemActor, Reason: "start"}
 
-// bind records a usage log on the core log where none is named yet, or where the loss of the named one is accepted and this one
-// is empty. Any other log than the named one is a *LostUsageLogError where it is empty, otherwise an *OtherUsageLogError.
+// bind records a usage log on the core log if that names none yet, or if the loss of the named one is accepted and this one is
+// empty. For any other log the error is a *LostUsageLogError if the log is empty, otherwise an *OtherUsageLogError.
 func (b usageBinding) bind(ctx context.Context, bound uuid.UUID, usage *journal.Journal) error {
 	found, err := usage.Identity(ctx)
 	if err != nil || found == bound {

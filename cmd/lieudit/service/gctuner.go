@@ -42,7 +42,7 @@ func (g gcTuner) tuneUntilDone(ctx context.Context) {
 	debug.SetGCPercent(defaultPercent)
 	defer func() { debug.SetGCPercent(defaultPercent) }()
 	tightPercent := tightGCPercent
-	if defaultPercent >= 0 { // the operator's GOGC may be lower still
+	if defaultPercent >= 0 { // the operator's GOGC may be even lower
 		tightPercent = min(tightPercent, defaultPercent)
 	}
 	var idle <-chan time.Time // receives relaxDelay after the bytes have become few; nil while they are many

@@ -11,8 +11,8 @@ import (
 	"lieudit/eventstore/clock"
 )
 
-// A proxy in front of several instances sends requests to whichever accepts connections. So an instance accepts them on the API no
-// sooner than it can check keys, and continues accepting them for a while after readiness has told the proxy that it stops:
+// A proxy in front of several instances sends requests to any that accepts connections. So an instance does not accept them on the API
+// before it can check keys, and continues accepting them for a while after readiness has shown the proxy that it is stopping:
 //
 //	start ──> key ring at the log's end, last releases served ──> API's socket open ──> ctx ends ──> Drain ──> sockets closed ──> FinishTimeout ──> parts stop
 //	          (KeyRingTimeout at most, a transfer as it takes)                            readiness 503, answers say "Connection: close"
@@ -22,8 +22,8 @@ var (
 	errStopping   = errors.New("the instance stops, and serves until its proxy has noticed")
 )
 
-// serveAPI opens the socket of the API and serves it until ctx ends. It waits for a key ring that stands at the log's end. Without
-// one it opens the socket after KeyRingTimeout, so that clients get a 503 that says why rather than no connection.
+// serveAPI opens the socket of the API and serves it until ctx ends. It first waits until the key ring has reached the log's end, but
+// at most for KeyRingTimeout: after that clients get a 503 that says why rather than no connection.
 func (s *service) serveAPI(ctx context.Context) error {
 	timeout := cmp.Or(s.KeyRingTimeout, DefaultKeyRingTimeout)
 	waiting, stop := context.WithTimeout(ctx, timeout)
@@ -42,8 +42,8 @@ func (s *service) serveAPI(ctx context.Context) error {
 	return s.api.Serve(ctx, s.finishTimeout())
 }
 
-// drain waits until ctx ends, or serving when a part failed before that. Then it says that the instance stops, and returns after
-// Drain: until then proxies notice, and requests that they still send are served. A part that fails ends it sooner.
+// drain waits until ctx ends, or serving if a part failed before that. Then it marks the instance as stopping and returns after
+// Drain: in that time proxies notice, and requests that they still send are served. A part that fails ends it sooner.
 func (s *service) drain(ctx, serving context.Context) {
 	select {
 	case <-ctx.Done():
@@ -57,7 +57,7 @@ func (s *service) drain(ctx, serving context.Context) {
 	}
 }
 
-// checkStopping returns an error once the instance stops, so that proxies send requests elsewhere.
+// checkStopping returns an error once the instance is stopping, so that proxies send requests elsewhere.
 func (s *service) checkStopping(context.Context) error {
 	if s.isStopping.Load() {
 		return errStopping
@@ -85,7 +85,7 @@ func (s *service) components() []ops.Component {
 	return all
 }
 
-// isReady says what /readyz answers now.
+// isReady reports whether /readyz would answer 200 now.
 func (s *service) isReady(ctx context.Context) bool { return ops.Check(ctx, s.components()).Ready }
 
 // checkStarted returns nil once the socket of the API is open and the read models have caught up for the first time.

@@ -41,18 +41,18 @@ func (s *service) serveArea(w http.ResponseWriter, r *http.Request) {
 	s.peers.Handler(s.instance.Area()).ServeHTTP(w, r)
 }
 
-// newOpsHostCheck makes the check of Host for the ops listener: it answers by the host that it listens on, by the machine's name, and by
-// the names of the setting. All its paths are checked, also those for probes, which address an instance by its IP address.
+// newOpsHostCheck makes the check of Host for the ops listener. It accepts the host that the listener listens on, the machine's name and
+// the names of the setting. All paths are checked, also those for probes, which address an instance by its IP address.
 func (s *service) newOpsHostCheck() *hostcheck.Checker {
 	machine, err := os.Hostname()
-	if err != nil { // then it is addressed by one of the others
+	if err != nil { // the other names still work
 		machine = ""
 	}
 	return hostcheck.New(s.Log, "--ops-hosts allows names", append(slices.Clone(s.OpsHosts), machine, s.OpsListen)...)
 }
 
 // checkConnections returns an error that names the listeners that are at their cap and have no idle connection to close,
-// nil when there are none.
+// nil if there are none.
 func (s *service) checkConnections(context.Context) error {
 	var full []error
 	for _, l := range []*listener.Listener{s.api, s.area} {
@@ -63,7 +63,7 @@ func (s *service) checkConnections(context.Context) error {
 	return errors.Join(full...)
 }
 
-// registerConnectionMetrics registers the connections of the listeners, which clients can exhaust.
+// registerConnectionMetrics registers the metrics of the listeners' connections, which clients can exhaust.
 func (s *service) registerConnectionMetrics() {
 	for name, l := range map[string]*listener.Listener{"api": s.api, "area": s.area, "ops": s.ops} {
 		metrics.Register(s.metrics, "lieudit_connections", func() float64 { return float64(l.Status().Open) }, name)

@@ -8,17 +8,17 @@ import (
 	"lieudit/eventstore/clock"
 )
 
-// readyPoll is how often an instance that starts looks whether it is ready.
+// readyPoll is how often a starting instance checks whether it is ready.
 const readyPoll = 100 * time.Millisecond
 
-// notifySupervisor tells systemd, or another supervisor that speaks its protocol, when the instance is ready and when it stops:
-// datagrams at a socket, whose path is in NOTIFY_SOCKET. It returns when ctx ends. Without a socket it does nothing. A supervisor
-// that does not listen is logged once and is not a reason to end.
+// notifySupervisor notifies systemd, or another supervisor with its protocol, when the instance is ready and when it stops. It sends
+// datagrams to a socket, whose path is in NOTIFY_SOCKET, and returns when ctx ends. Without a socket it does nothing. A supervisor
+// that does not listen is logged once and does not end the instance.
 func (s *service) notifySupervisor(ctx context.Context, isReady func(context.Context) bool) error {
 	if s.NotifySocket == "" {
 		return nil
 	}
-	socket, err := net.Dial("unixgram", s.NotifySocket) // a path that begins with @ is an abstract socket, here as there
+	socket, err := net.Dial("unixgram", s.NotifySocket) // a path that begins with @ is an abstract socket, as in systemd
 	if err != nil {
 		s.Log.Warn("the supervisor cannot be told when the instance is ready", "reason", err)
 		return nil

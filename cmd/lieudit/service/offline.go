@@ -27,7 +27,7 @@ import (
 	"lieudit/schemas/token"
 )
 
-// recoverMetadata is the author of a recovery for the audit: who can write the data folder, and holds no token.
+// recoverMetadata is the author of a recovery in the audit: somebody who can write the data folder and holds no token.
 var recoverMetadata = commands.Metadata{Actor: eventstore.SystemActor, Reason: "token recover"}
 
 // RecoveredToken is a new operator token. Its file holds it; Revoked counts the operator tokens that ended with it.
@@ -41,8 +41,8 @@ type RecoveredToken struct {
 // journal of the data folder for itself (*dirlock.HeldError while a service runs), or c.EventStore, next to which services may run.
 // Of the configuration it uses Data, EventStore, TokenPrefixes, Log and Now.
 //
-// The file comes before the event, as at a first start: the log keeps only a hash. A token whose event was written and whose
-// file was not put in its place is of no use to anybody; the next call issues another.
+// The file is written before the event, as at a first start: the log keeps only a hash. If the event was written and the file was not
+// renamed, nobody can use the token; the next call issues another.
 func RecoverOperatorToken(ctx context.Context, c Config, revokeOthers bool) (recovered RecoveredToken, err error) {
 	log, closeLog, err := openCoreLog(ctx, c)
 	if err != nil {
@@ -52,7 +52,7 @@ func RecoverOperatorToken(ctx context.Context, c Config, revokeOthers bool) (rec
 	if _, err := deployment.New(log, eventstore.NewCodec(nil), Version()).CheckFormat(ctx); err != nil {
 		return recovered, err
 	}
-	tokens := areatoken.New(log, eventstore.NewCodec(nil), c.TokenPrefixes, c.Now) // operators' tokens act for no account: nothing of them is sealed, and no vault is needed
+	tokens := areatoken.New(log, eventstore.NewCodec(nil), c.TokenPrefixes, c.Now) // operators' tokens do not belong to an account: nothing in them is sealed, and no vault is needed
 	recovered = RecoveredToken{ID: uuid.Must(uuid.NewV7()).String(), File: filepath.Join(c.Data, instance.OperatorTokenFile)}
 	draft := recovered.File + ".draft"
 	secret := c.TokenPrefixes.New(token.Area)
@@ -73,7 +73,7 @@ func RecoverOperatorToken(ctx context.Context, c Config, revokeOthers bool) (rec
 }
 
 // openCoreLog opens the log of accounts, keys and tokens for a command that works without a service. On the journal it locks the
-// data folder. A folder without a log is an error: nothing is made.
+// data folder. A folder without a log is an error: it makes none.
 func openCoreLog(ctx context.Context, c Config) (log eventstore.Store, closeLog func() error, err error) {
 	if c.EventStore != "" {
 		if err := os.MkdirAll(c.Data, 0o700); err != nil {
@@ -156,7 +156,7 @@ func listOperatorTokens(ctx context.Context, log eventstore.Store) (map[string]b
 	return active, nil
 }
 
-// vaultLocation is where the vault is: a file of the data folder, or Postgres where the read models are there.
+// vaultLocation returns the location of the vault: Postgres if the read models are there, otherwise a file of the data folder.
 func (c Config) vaultLocation() string {
 	if c.Postgres != "" {
 		return c.Postgres
@@ -164,9 +164,9 @@ func (c Config) vaultLocation() string {
 	return filepath.Join(c.Data, vaultFile)
 }
 
-// RewrapVault encrypts all data keys with a new master key and returns how many. c.VaultKey is the present master key, nil
-// where the data keys are in clear. No instance may run meanwhile; an embedded one is noticed by the lock of its folder
-// (*dirlock.HeldError). All keys are changed, or none.
+// RewrapVault encrypts all data keys with a new master key and returns how many. c.VaultKey is the current master key, nil
+// if the data keys are in clear. No instance may run meanwhile; an embedded one is detected by the lock of its folder
+// (*dirlock.HeldError). Either all keys are changed or none.
 func RewrapVault(ctx context.Context, c Config, master []byte) (keys int, err error) {
 	if c.Postgres == "" {
 		folder, err := dirlock.Acquire(c.Data, c.Now())

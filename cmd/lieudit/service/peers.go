@@ -16,8 +16,8 @@ import (
 	"lieudit/eventstore/clock"
 )
 
-// openPeers makes the follower, which keeps the served data the same on all instances. It comes after the instance, which has the
-// id of this process, and before the listeners are served.
+// openPeers makes the follower, which keeps the served data the same on all instances. It is called after openInstance, since the
+// instance has the id of this process, and before the listeners serve.
 func (s *service) openPeers(context.Context) error {
 	s.peers = peers.New(peers.Config{
 		Deployment: deployment.New(s.logs.core, eventstore.NewCodec(nil), s.version), // its events have no personal texts
@@ -31,8 +31,8 @@ func (s *service) openPeers(context.Context) error {
 	return nil
 }
 
-// peerURL is where other instances reach this one: that of the setting, otherwise the address of the customer area unless that listens on
-// all addresses, which names none. Nobody else is on an embedded log.
+// peerURL returns the URL at which other instances reach this one: the setting, otherwise the address of the customer area. It is "" if
+// that listens on all addresses, or if the log is embedded, since no other instance can be on it.
 func (s *service) peerURL() string {
 	if s.EventStore == "" {
 		return ""
@@ -50,10 +50,10 @@ func (s *service) peerURL() string {
 	return "http://" + net.JoinHostPort(host, port)
 }
 
-// joinPoll is how often an instance that starts looks whether it serves what the others serve.
+// joinPoll is how often a starting instance checks whether it serves what the others serve.
 const joinPoll = 50 * time.Millisecond
 
-// awaitJoined returns once the instance serves the last releases, or was found not to be able to. It waits for a transfer as long as that
+// awaitJoined returns once the instance serves the last releases, or has found that it cannot. It waits for a transfer as long as that
 // takes, and for a log that does not answer until waiting ends.
 func (s *service) awaitJoined(ctx, waiting context.Context) {
 	for s.peers.CheckJoined() != nil {
@@ -66,7 +66,7 @@ func (s *service) awaitJoined(ctx, waiting context.Context) {
 // checkReleases returns nil while the last releases are served.
 func (s *service) checkReleases(context.Context) error { return s.peers.Check() }
 
-// registerReleaseMetrics registers whether the instance serves what all instances are to serve.
+// registerReleaseMetrics registers whether the instance serves what all instances should serve.
 func (s *service) registerReleaseMetrics() {
 	for _, kind := range []string{peers.VintageKind, peers.NetworkKind} {
 		metrics.Register(s.metrics, "lieudit_release_served", func() float64 { return metrics.OneIf(s.peers.ServesLast(kind)) }, kind)

@@ -25,18 +25,18 @@ import (
 // servedNetwork describes the own road network that is served.
 type servedNetwork struct {
 	network.Meta
-	isDemo     bool // the service has invented it for itself
+	isDemo     bool // the service invented it for itself
 	bytes      int64
 	importedAt time.Time
 }
 
-// openRoads makes the router and serves the current road network. With a server of another engine the own network answers what
-// that does not support. A network that cannot be served is not an error: the watcher reports it, and the rest of the service works.
+// openRoads makes the router and serves the current road network. With a server of another engine the own network answers the requests
+// that the server does not support. A network that cannot be served is not an error: the watcher reports it, and the rest works.
 func (s *service) openRoads(ctx context.Context) error {
 	s.router = live.New(newRouteServer(s.Router), string(s.Router.Engine), s.Log)
 	folder := networks.FolderIn(s.Data)
 	if err := folder.RemoveLeftovers(s.Now()); err != nil {
-		s.Log.Warn("leavings of imports stay", "reason", err) // they cost disk space, nothing else
+		s.Log.Warn("leavings of imports stay", "reason", err) // they only cost disk space
 	}
 	if s.wantsDemoNetwork(folder) {
 		if err := s.addDemoNetwork(ctx, folder); err != nil {
@@ -53,7 +53,7 @@ func (s *service) openRoads(ctx context.Context) error {
 	return nil
 }
 
-// newRouteServer is the router on servers of another engine; nil for the own engine. Its pauses are elapsed time.
+// newRouteServer returns the router on servers of another engine, nil for the own engine. Its pauses are elapsed time.
 func newRouteServer(setting RouterSetting) route.Router {
 	switch setting.Engine {
 	case OSRMRouter:
@@ -64,8 +64,8 @@ func newRouteServer(setting RouterSetting) route.Router {
 	return nil
 }
 
-// wantsDemoNetwork reports whether roads are to be invented: for the own engine, next to invented addresses, and in a folder that never
-// held a real network.
+// wantsDemoNetwork reports whether to invent roads: for the own engine, if the addresses are invented and the folder never held a real
+// network.
 func (s *service) wantsDemoNetwork(folder networks.Folder) bool {
 	current, err := folder.Current()
 	return err == nil && current == "" && s.Demo && !s.router.HasServer() && folder.LastReal() == "" && s.servesDemoAddresses()
@@ -95,11 +95,11 @@ func (s *service) servesDemoAddresses() bool {
 	return e.Meta.Synthetic && e.Meta.Millesime == releases.DemoDate
 }
 
-// errDemoNetwork says why the road network that the service has invented is not served.
+// errDemoNetwork tells why the road network that the service invented is not served.
 var errDemoNetwork = errors.New("the invented roads lead to no real address: lieudit roads import FILE.osm.pbf")
 
-// serveNetwork serves a road network from now on, and owns it. The one that the service has invented for itself is not served
-// next to other addresses than those that it has invented too.
+// serveNetwork serves a road network from now on, and owns it. It does not serve the service's invented network
+// unless the served addresses are the service's invented ones.
 func (s *service) serveNetwork(_ context.Context, n *network.Network) {
 	served := servedNetwork{n.Meta, releases.IsDemo(n.Info().Name()), n.Size(), n.Modified()}
 	s.servedNetwork.Store(&served)
@@ -115,7 +115,7 @@ func (s *service) withdrawNetwork(reason error) {
 	s.servedNetwork.Store(nil)
 }
 
-// withdrawDemoNetwork stops serving a road network that the service has invented for itself, once it answers from other
+// withdrawDemoNetwork stops serving a road network that the service invented for itself, once it answers from other
 // addresses.
 func (s *service) withdrawDemoNetwork() {
 	if served := s.servedNetwork.Load(); served != nil && served.isDemo && !s.servesDemoAddresses() {
@@ -126,9 +126,9 @@ func (s *service) withdrawDemoNetwork() {
 // checkRoadsTimeout is how long readiness waits for a server of another engine, so that the parts after it have time left.
 const checkRoadsTimeout = time.Second
 
-// checkRoads returns nil while routes are found. Otherwise its error says how to repair it; where no road network was ever
-// imported, and no server of another engine finds routes, it says that, too. A server whose last answer was a failure is a problem
-// until it answers a question.
+// checkRoads returns nil while routes are found. Otherwise its error says how to repair it, also if no road network was ever
+// imported and no server of another engine finds routes. A server whose last answer was a failure is a problem until it answers a
+// request.
 func (s *service) checkRoads(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, checkRoadsTimeout)
 	defer cancel()
@@ -145,7 +145,7 @@ func (s *service) checkRoads(ctx context.Context) error {
 	return err
 }
 
-// describeRoads says in the text at start what routes are found on.
+// describeRoads returns, for the text at start, what routes are found on.
 func (s *service) describeRoads() string {
 	if s.router.HasServer() {
 		return s.Config.describeRouter() + "; beside it the own network: " + s.describeNetwork()
@@ -153,7 +153,7 @@ func (s *service) describeRoads() string {
 	return s.describeNetwork()
 }
 
-// describeNetwork says which own road network is served.
+// describeNetwork describes the served road network of the own engine.
 func (s *service) describeNetwork() string {
 	served := s.servedNetwork.Load()
 	switch {
@@ -190,7 +190,7 @@ func (r servedReleases) Vintages(ctx context.Context) (shown body.ServedVintages
 	return shown
 }
 
-// Networks reports what the servers of another engine say about their network, where there are any, and the own one.
+// Networks reports the own road network and, if servers of another engine find routes, what they say about theirs.
 func (r servedReleases) Networks(ctx context.Context) (shown body.ServedNetworks) {
 	shown.Results, shown.Instances = []body.ServedNetwork{}, r.instances(peers.NetworkKind)
 	if err := r.service.checkRoads(ctx); err != nil {
@@ -219,7 +219,7 @@ func (r servedReleases) instances(kind string) (shown []body.ServingInstance) {
 	return shown
 }
 
-// newServedNetwork is the body about a network.
+// newServedNetwork makes the body about a network.
 func newServedNetwork(n route.Network) body.ServedNetwork {
 	shown := body.ServedNetwork{Engine: n.Engine, IsSynthetic: n.IsSynthetic, Attribution: n.Attribution, Modes: []string{}}
 	for _, mode := range n.Modes {

@@ -6,8 +6,8 @@
 // once the key ring can check keys (lifetime.go). When the context ends, the listeners drain first, the background stops next, and
 // close frees the parts in reverse order.
 //
-// A server that is down at start is not an error: the parts connect by themselves, and readiness says what is missing. Only
-// what an operator must decide refuses the start, such as a data folder in use or a vault that lacks keys.
+// A server that is down at start is not an error: the parts connect later, and readiness says what is missing. The start is
+// refused only if an operator must decide something, such as with a data folder in use or a vault that lacks keys.
 package service
 
 import (
@@ -59,7 +59,7 @@ const (
 	vaultFile        = "vault.db"
 )
 
-// service is an instance with what it stands on in this process: the folder's lock, files, servers and sockets.
+// service is an instance with everything that it uses in this process: the folder's lock, files, servers and sockets.
 type service struct {
 	Config
 	version string
@@ -87,9 +87,9 @@ type service struct {
 	isStopping     atomic.Bool // the context of Run has ended
 }
 
-// Run runs an instance until ctx ends. Then readiness says so and everything is served on for Drain, after which the sockets are
-// closed and running requests get FinishTimeout to end; after that the parts behind them stop, and everything is closed. The
-// error is the first that ended a part, joined with those of closing; it is nil after an orderly stop.
+// Run runs an instance until ctx ends. Then readiness reports the stop and the service continues serving for Drain, after which the
+// sockets are closed and running requests get FinishTimeout to end; after that the parts behind them stop, and everything is closed.
+// The error is the first that ended a part, joined with those of closing; it is nil after an orderly stop.
 func Run(ctx context.Context, c Config) error {
 	s, err := openService(ctx, c)
 	if err != nil {
@@ -134,7 +134,7 @@ func openService(ctx context.Context, c Config) (_ *service, err error) {
 	return s, nil
 }
 
-// registerMetrics registers what this package knows of the parts that it has opened; the instance has registered its own. Package
+// registerMetrics registers the metrics of the parts that this package opened; the instance has registered its own. Package
 // metrics declares them.
 func (s *service) registerMetrics() {
 	s.registerAddressIndexMetrics()
@@ -167,7 +167,7 @@ func (s *service) openDatabases(context.Context) (err error) {
 	return nil
 }
 
-// openSiteSearch prepares the search of sites in Meilisearch where one is configured. It does not connect: the server may
+// openSiteSearch prepares the search of sites in Meilisearch if one is configured. It does not connect: the server may
 // still be down.
 func (s *service) openSiteSearch(context.Context) error {
 	if s.Meilisearch == "" {
@@ -183,7 +183,7 @@ func (s *service) openSiteSearch(context.Context) error {
 	return nil
 }
 
-// openInstance builds the instance from the parts that are open, and refuses the start where it must not start.
+// openInstance builds the instance from the open parts, and fails if it must not start.
 func (s *service) openInstance(ctx context.Context) error {
 	if err := s.registry.CheckEncoding(ctx); err != nil {
 		return err
@@ -195,7 +195,7 @@ func (s *service) openInstance(ctx context.Context) error {
 	s.instance, err = instance.New(instance.Parts{
 		Settings: s.settings(), Core: s.logs.core, Usage: s.logs.usage, OwnsLogs: s.EventStore == "",
 		CoreTimeAtOpen: s.logs.coreTimeAtOpen, UsageTimeAtOpen: s.logs.usageTimeAtOpen,
-		Registry: s.registry, OwnsReadModels: s.Postgres == "", // nobody else opens a SQLite file of a locked folder
+		Registry: s.registry, OwnsReadModels: s.Postgres == "", // no other instance opens a SQLite file of a locked folder
 		Vault: keys, Folder: s.Data, Vintage: s.liveVintage, SiteAlerts: s.siteAlerts, Router: s.router, Releases: servedReleases{s},
 		SiteEngine: s.siteEngine, SiteIndexer: s.siteIndexer, Clock: s.clock, Metrics: s.metrics, Log: s.Log, Out: s.Out, Version: s.version,
 	})
@@ -275,7 +275,7 @@ func Version() string {
 	return "devel"
 }
 
-// logs are the two logs of the service: core holds accounts, keys and locations, usage holds the ticks. They are apart
+// logs are the two logs of the service: core holds accounts, keys and sites, usage holds the ticks. They are separate
 // so that millions of ticks never slow the replay of keys. On EventStoreDB both fields are the same store.
 type logs struct {
 	core, usage     eventstore.Store

@@ -8,8 +8,8 @@ import (
 	"path/filepath"
 )
 
-// writeFirstStart has the instance write the first events of a new log, and shows the demo account's key, if it opened that, once the
-// API can be asked with it.
+// writeFirstStart has the instance write the first events of a new log. If that opened the demo account, it shows the account's key
+// once the API accepts it.
 func (s *service) writeFirstStart(ctx context.Context) error {
 	s.showDemoOnceOpen(ctx, s.instance.WriteFirstStart(ctx))
 	return nil
@@ -27,8 +27,8 @@ func (s *service) showDemoOnceOpen(ctx context.Context, key string) {
 	}
 }
 
-// printWelcome prints what the instance runs on and where its listeners are; printAPI adds the API, which is opened last. Tests
-// and the harness of cmd/bench parse these lines.
+// printWelcome prints what the instance runs on and the addresses of its listeners; printAPI adds the API, which opens last.
+// Tests and the harness of cmd/bench parse these lines.
 func (s *service) printWelcome(out io.Writer) {
 	fmt.Fprintf(out, "lieudit %s\n", s.version)
 	for _, line := range [][2]string{
@@ -43,15 +43,15 @@ func (s *service) printWelcome(out io.Writer) {
 // welcomeLine is the form of the lines that name a part and what it is.
 const welcomeLine = "  %-16s %s\n"
 
-// printAPI prints where the API is, once that is open.
+// printAPI prints the address of the API once it is open.
 func (s *service) printAPI(out io.Writer) {
 	fmt.Fprintf(out, welcomeLine, "API", s.api.URL()+"/services/v1")
 }
 
-// demoFile lies in the data folder and holds the demo key alone, if no terminal shows it: logs are kept and read by many.
+// demoFile is the file in the data folder that holds the demo key if Out is not a terminal: many people read logs, and they are kept.
 const demoFile = "demo-key"
 
-// showDemo prints the demo key on a terminal, and writes it to a file that only the owner can read where there is none.
+// showDemo prints the demo key on a terminal. If there is none, it writes the key to a file that only the owner can read.
 func (s *service) showDemo(key string) {
 	if s.IsTerminal {
 		s.printDemo(s.Out, key)
@@ -59,7 +59,7 @@ func (s *service) showDemo(key string) {
 	}
 	path := filepath.Join(s.Data, demoFile)
 	if err := os.WriteFile(path, []byte(key+"\n"), 0o600); err != nil {
-		s.Log.Error("the demo account's key could not be written, and is lost", "reason", err) // the service works without it
+		s.Log.Error("the demo account's key could not be written, and is lost", "reason", err) // the service works without the key
 		return
 	}
 	fmt.Fprintf(s.Out, "A demo account was opened. Its key is in %s: export LIEUDIT_KEY=$(cat %[1]s)\n", path)
@@ -81,7 +81,7 @@ A demo account was opened. Its key is shown this once:
   curl -H "Authorization: Bearer $LIEUDIT_KEY" -X PUT -d '{"nom": "Boutique de Mende", "lat": 44.5176, "lon": 3.5}' %s/locations/referentiels/boutiques/sites/mende-1
   curl -H "Authorization: Bearer $LIEUDIT_KEY" '%s/locations/search?q=mende'
 `, key, base, base, base, base, base, base, base)
-	if served := s.servedNetwork.Load(); served != nil && served.isDemo { // its streets are those of the demo addresses
+	if served := s.servedNetwork.Load(); served != nil && served.isDemo { // the demo addresses are on its streets
 		fmt.Fprintf(out, `  curl -H "Authorization: Bearer $LIEUDIT_KEY" '%s/route/compute?origin=rue+de+la+mairie+toulouse&destination=impasse+du+long+pre+toulouse&steps=true'
 `, base)
 	}
