@@ -28,7 +28,7 @@ type townRoad struct {
 }
 
 // newTown reads a drawing and ways such as "abc name=Rue~Foch highway=primary". A way is called by its nodes, and is residential,
-// unless its tags say otherwise; name=- is no name. "mini a" makes a node a mini roundabout.
+// unless its tags say otherwise; name=- means without a name. "mini a" makes a node a mini roundabout.
 func newTown(t *testing.T, mode profile.Mode, drawing, ways string) *town {
 	t.Helper()
 	town := &town{mode: mode, nodes: map[rune]geo.Point{}, minis: map[rune]bool{}}
@@ -134,7 +134,7 @@ func (town *town) tell(t *testing.T, path string) string {
 	return strings.Join(told, "; ")
 }
 
-// situation is a drawn junction and what is told on paths over it.
+// situation is a drawn junction and the instructions on paths over it.
 type situation struct {
 	rule          string
 	mode          profile.Mode

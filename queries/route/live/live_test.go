@@ -24,7 +24,7 @@ var (
 	farm = geo.Point{Lon: 0.003, Lat: 0} // beyond work on both maps
 )
 
-// What a route from home to work has on the two maps, in metres.
+// The length of a route from home to work on the two maps, in metres.
 const (
 	straight = 222.6
 	hilly    = 314.8

@@ -52,7 +52,7 @@ func randomWalk(b *layerBuilder, rng *rand.Rand, length int) (walk []uint32) {
 	return walk
 }
 
-// allowed tells by the rules alone whether a walk may continue to a directed segment.
+// allowed reports, by the rules alone, whether a walk may continue to a directed segment.
 func allowed(rules []pathRule, walk []uint32, to uint32) bool {
 	only := map[int]bool{} // by the length of the path: whether to is one of those it leaves
 	for _, r := range rules {

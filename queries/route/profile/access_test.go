@@ -102,7 +102,7 @@ func TestAccessTagsSayWhoMayUseAWay(t *testing.T) {
 		{"highway=primary access=agricultural;something", ""},
 		{"highway=primary access:conditional=no~@~(Mo-Fr)", "cfb"},
 
-		// What is not made for a mode is not opened to it by access alone.
+		// The tag access alone does not open a way to a mode that it is not made for.
 		{"highway=footway access=yes", "fp"},
 		{"highway=motorway access=yes", "c"},
 		{"highway=track access=yes", "cfb"},

@@ -43,7 +43,7 @@ func TestRoutesAndMatricesAreThoseOfDijkstra(t *testing.T) {
 	})
 }
 
-// checkPath checks that the edges of a path join and cost what is told and what is wanted.
+// checkPath checks that the edges of a path join, and that their cost is the one reported and wanted.
 func checkPath(t *testing.T, tw *town, p Path, want Cost) {
 	t.Helper()
 	var sum Cost

@@ -80,7 +80,7 @@ func read(t testing.TB, content []byte) *network {
 	return n
 }
 
-// carSenses tells in which directions of a way cars may drive.
+// carSenses returns the directions of a way in which cars may drive.
 func carSenses(w osmpbf.Way) (forth, back bool) {
 	switch w.Tags.Get("highway") {
 	case "pedestrian", "footway", "path", "cycleway", "steps":
