@@ -1,6 +1,6 @@
-// Package memory searches the sites of accounts in memory: an index for each account and Status that is asked about.
-// The index is loaded from the read model, brought up to date when the account's sites changed, and dropped when others
-// need the room. Its one constraint: nothing that was written before a query is missing from the answer.
+// Package memory searches the sites of accounts in memory: an index for each account and Status that is asked about. The
+// index is loaded from the read model, brought up to date when the account's sites changed, and dropped when others need
+// the room. An answer never misses anything that was written before the query.
 //
 //	Search ── currentIndex ──► cacheEntry ── snapshot still covers the last change? ──► index
 //	                              │ no: refreshEntry, one caller at a time
@@ -8,11 +8,11 @@
 //	                        readSnapshot: table.Site rows ── withChanges ──► the next index, which shares records
 //	index ── indexSearch.run: rank by text, filter ── topCandidates ── buildPage ──► search.Result
 //
-// In an index each site has an ordinal: its place in the order of names. Words and facets lead to ordinals (invertedIndex),
+// In an index each site has an ordinal: its rank in the order of names. Words and facets map to ordinals (invertedIndex),
 // and ordinals to records, which are sites in a compact form (siteRecord).
 //
-// An index never changes once it is made, so queries read it without locks. The cache is our own: an LRU library drops
-// neither by weight nor by idle time without a goroutine of its own.
+// An index never changes once it is made, so queries read it without locks. The cache is our own, because no LRU library
+// evicts by weight and idle time without a goroutine of its own.
 package memory
 
 import (
@@ -33,12 +33,12 @@ import (
 	"lieudit/schemas/table"
 )
 
-// DefaultMaxSites is how many sites are kept in memory by default, over all accounts.
+// DefaultMaxSites is how many sites of all accounts are kept in memory by default.
 const DefaultMaxSites = 1_500_000
 
 const (
-	maxConcurrentLoads = 4 // accounts read whole at once: each takes several times the memory of its index
-	// maxIdle is how long an index is kept that nobody asks for. Nobody asks for that of an account that was erased.
+	maxConcurrentLoads = 4 // accounts that are read whole concurrently: each takes several times the memory of its index
+	// maxIdle is how long an unused index is kept, such as that of an erased account.
 	maxIdle = time.Hour
 )
 
@@ -57,15 +57,15 @@ type Engine struct {
 	totalWeight int       // of all entries
 }
 
-// New makes an Engine of a registry's read model. lastChange is the position in the log at which an account's sites
-// changed last, as far as this instance knows, 0 when it knows nothing: no answer is older than that. At most maxSites
-// sites are kept; those of the account that nobody asked about for longest are dropped first.
+// New returns an Engine of a registry's read model. lastChange returns the log position at which an account's sites last
+// changed, as far as this instance knows, or 0: no answer is older than that. At most maxSites sites are kept; those of the
+// least recently queried account are dropped first.
 func New(registry *sqldb.Registry, lastChange func(account string) uint64, now func() time.Time, maxSites int) *Engine {
 	return &Engine{registry: registry, lastChange: lastChange, now: now, maxSites: maxSites, loadSlots: semaphore.NewWeighted(maxConcurrentLoads), entries: map[cacheKey]*cacheEntry{},
 		bufferPool: sync.Pool{New: func() any { return new(rankBuffers) }}}
 }
 
-// Search answers a query as search.Engine says.
+// Search implements search.Engine.
 func (e *Engine) Search(ctx context.Context, q search.Query) (search.Result, error) {
 	after, hasCursor, err := q.ParseCursor()
 	if err != nil {
@@ -82,7 +82,7 @@ func (e *Engine) Search(ctx context.Context, q search.Query) (search.Result, err
 	return r, err
 }
 
-// Count counts as search.Engine says.
+// Count implements search.Engine.
 func (e *Engine) Count(ctx context.Context, q search.Query, facets []search.Facet) (search.Counts, error) {
 	var counts search.Counts
 	err := e.runSearch(ctx, q, func(s *indexSearch) (err error) {
@@ -92,7 +92,7 @@ func (e *Engine) Count(ctx context.Context, q search.Query, facets []search.Face
 	return counts, err
 }
 
-// runSearch runs a query on the index of its account, with buffers for it alone.
+// runSearch runs a query on the index of its account, with buffers of its own.
 func (e *Engine) runSearch(ctx context.Context, q search.Query, run func(*indexSearch) error) error {
 	if err := q.Validate(); err != nil {
 		return err
@@ -115,7 +115,7 @@ type cacheKey struct {
 	status  search.Status
 }
 
-// cacheEntry is the place of an index in the cache. One caller at a time refreshes it; queries read current without
+// cacheEntry is the entry of an index in the cache. One caller at a time refreshes it; queries read current without
 // waiting.
 type cacheEntry struct {
 	cacheKey
@@ -123,20 +123,20 @@ type cacheEntry struct {
 	current    atomic.Pointer[snapshot]
 	element    *list.Element // in Engine.lru; nil once the entry is evicted
 	lastUsed   time.Time
-	weight     int // its sites, and 1 for itself
+	weight     int // its number of sites plus 1
 }
 
-// snapshot is an index and how new it is. Neither changes any more. A refresh makes another one and stores it in the
-// entry, while queries continue with the one they have.
+// snapshot is an index with its freshness. It is immutable: a refresh makes a new one and stores it in the entry, while
+// queries continue with the one they have.
 type snapshot struct {
 	*index
 	source      string // the generation it was read from, and how often the account's rows were refolded (written again)
-	position    uint64 // it has all changes up to this position of the log
+	position    uint64 // it has all changes up to this log position
 	checkedAt   time.Time
 	divergences uint64 // sqldb.Registry.CountDivergences before it was read
 }
 
-// cacheEntryFor is the entry of a key, a new one where there is none. It becomes the one used last.
+// cacheEntryFor returns the entry of a key, which it adds if there is none. The entry becomes the most recently used.
 func (e *Engine) cacheEntryFor(k cacheKey) *cacheEntry {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -153,8 +153,8 @@ func (e *Engine) cacheEntryFor(k cacheKey) *cacheEntry {
 	return h
 }
 
-// setWeight notes how many sites an entry's index has, and evicts others where the limit is passed. An entry that was
-// evicted meanwhile counts no more.
+// setWeight records how many sites an entry's index has, and evicts other entries if the limit is exceeded. An entry that
+// was evicted meanwhile does not count.
 func (e *Engine) setWeight(h *cacheEntry, sites int) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -166,8 +166,8 @@ func (e *Engine) setWeight(h *cacheEntry, sites int) {
 	e.evict(h)
 }
 
-// evict drops the entries used longest ago until the rest fits and none is idle, but never inUse. So an account with more
-// sites than fit is searched too. The caller holds mu.
+// evict drops the least recently used entries until the rest fits and is not idle, but never inUse. So even an account with
+// more sites than the limit can be searched. The caller holds mu.
 func (e *Engine) evict(inUse *cacheEntry) {
 	for {
 		oldest := e.lru.Back().Value.(*cacheEntry)
@@ -181,8 +181,8 @@ func (e *Engine) evict(inUse *cacheEntry) {
 	}
 }
 
-// CacheSize says how many indexes are kept at the moment, and how many sites are in them. A site of an account that is
-// searched by several statuses counts once for each.
+// CacheSize returns how many indexes are cached, and how many sites are in them. If an account is searched by several
+// statuses, a site counts once for each.
 func (e *Engine) CacheSize() (indexes, sites int) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -190,17 +190,17 @@ func (e *Engine) CacheSize() (indexes, sites int) {
 }
 
 const (
-	// maxWait is how long a query waits for the read model to reach the account's last change. Then it fails with
-	// search.ErrStaleIndex.
+	// maxWait is how long a query waits for the read model to reach the account's last change. After that the query fails
+	// with search.ErrStaleIndex.
 	maxWait      = 2 * time.Second
 	pollInterval = 5 * time.Millisecond
-	// checkInterval is how long an index is used before the read model is asked whether anything changed, although no
-	// change was notified: a rebuilt generation may say something else.
+	// checkInterval is how long an index is used before the read model is checked for changes that were not notified: a
+	// rebuilt generation may differ.
 	checkInterval = 30 * time.Second
 )
 
-// currentIndex is the index of a key with all that is known to be written in it. As a rule it is in the cache. The last
-// change is read before the snapshot: a change that comes in between belongs to a later query.
+// currentIndex returns the index of a key with everything that is known to be written, usually from the cache. The last
+// change is read before the snapshot: a change in between belongs to a later query.
 func (e *Engine) currentIndex(ctx context.Context, k cacheKey) (*index, error) {
 	h, position := e.cacheEntryFor(k), e.lastChange(k.account)
 	if s := e.loadedSnapshot(h); s.covers(position) && e.now().Sub(s.checkedAt) < checkInterval {
@@ -219,7 +219,7 @@ func (e *Engine) currentIndex(ctx context.Context, k cacheKey) (*index, error) {
 // covers reports whether the snapshot has all changes up to a position. A nil snapshot has none.
 func (s *snapshot) covers(position uint64) bool { return s != nil && s.position >= position }
 
-// loadedSnapshot is the snapshot of an entry, or nil where rows that it was made of turned out not to be on the log.
+// loadedSnapshot returns the snapshot of an entry, or nil if rows that it was made of turned out not to be on the log.
 func (e *Engine) loadedSnapshot(h *cacheEntry) *snapshot {
 	if s := h.current.Load(); s != nil && s.divergences == e.registry.CountDivergences(table.LocationsModel) {
 		return s
@@ -228,8 +228,8 @@ func (e *Engine) loadedSnapshot(h *cacheEntry) *snapshot {
 }
 
 // refreshEntry brings an entry up to date, one caller at a time. It waits for the read model until waitCtx ends; reading
-// the rows may continue until ctx ends. When an index that covers the position was only to be checked, and the check
-// fails, the index is used all the same.
+// the rows may continue until ctx ends. If the index already covers the position and only the check fails, the index is
+// used anyway.
 func (e *Engine) refreshEntry(ctx, waitCtx context.Context, h *cacheEntry, position uint64) (*snapshot, error) {
 	if err := h.refreshing.Acquire(ctx, 1); err != nil {
 		return nil, err
@@ -251,7 +251,7 @@ func (e *Engine) refreshEntry(ctx, waitCtx context.Context, h *cacheEntry, posit
 		e.setWeight(h, 0)
 		return nil, err
 	}
-	if err != nil && oldSuffices { // it was only to be checked
+	if err != nil && oldSuffices { // only the check failed
 		rechecked := *old
 		rechecked.checkedAt = e.now()
 		fresh, err = &rechecked, nil
@@ -264,8 +264,8 @@ func (e *Engine) refreshEntry(ctx, waitCtx context.Context, h *cacheEntry, posit
 	return fresh, err
 }
 
-// readUntilCovered reads snapshots until one covers the position. While no generation serves it waits too. Other errors of
-// the database end it at once.
+// readUntilCovered reads snapshots until one covers the position. It also waits while no generation is serving. Other
+// errors of the database end it at once.
 func (e *Engine) readUntilCovered(r *snapshotReader, waitCtx context.Context) (*snapshot, error) {
 	for {
 		var fresh *snapshot
@@ -286,8 +286,8 @@ func (e *Engine) readUntilCovered(r *snapshotReader, waitCtx context.Context) (*
 	}
 }
 
-// snapshotReader makes a snapshot of a generation. Where the old snapshot is of the same source, it reads only the rows
-// that changed since; otherwise it reads all.
+// snapshotReader makes a snapshot of a generation. If the old snapshot is of the same source, it reads only the rows that
+// changed since; otherwise it reads all.
 type snapshotReader struct {
 	ctx       context.Context
 	key       cacheKey
@@ -297,8 +297,8 @@ type snapshotReader struct {
 	loadSlots *semaphore.Weighted
 }
 
-// readSnapshot returns nil while the generation has not reached the position. It reads the checkpoint before the rows:
-// these may be newer, and are then read again next time.
+// readSnapshot returns nil while the generation has not reached the position. It reads the checkpoint before the rows,
+// which may be newer and are then read again next time.
 func (r *snapshotReader) readSnapshot(c sqldb.Generation, db *sqldb.DB) (*snapshot, error) {
 	fresh := &snapshot{checkedAt: r.now()}
 	if err := db.QueryRow(r.ctx, "select position from {checkpoint}").Scan(&fresh.position); err != nil || fresh.position < r.position {
@@ -320,8 +320,8 @@ func (r *snapshotReader) readSnapshot(c sqldb.Generation, db *sqldb.DB) (*snapsh
 	return fresh, err
 }
 
-// loadAll reads all sites of the account. At most maxConcurrentLoads callers do so at once, as it takes several times
-// the memory that the index needs.
+// loadAll reads all sites of the account. At most maxConcurrentLoads callers do so at once, because it takes several times
+// the memory of the index.
 func (r *snapshotReader) loadAll(db *sqldb.DB) (*index, error) {
 	if err := r.loadSlots.Acquire(r.ctx, 1); err != nil {
 		return nil, err
@@ -335,8 +335,8 @@ func (r *snapshotReader) loadAll(db *sqldb.DB) (*index, error) {
 	return new(index).withChanges(rows, r.key.status.Includes)
 }
 
-// loadChanges reads the sites that changed since the old snapshot. Projections never delete a single site; where all of
-// an account's are gone it was erased.
+// loadChanges reads the sites that changed since the old snapshot. Projections never delete a single site; if all sites of
+// an account are gone, it was erased.
 func (r *snapshotReader) loadChanges(db *sqldb.DB) (*index, error) {
 	rows, err := sqldb.Select(r.ctx, db, table.Sites, "where account = ? and position > ?", r.key.account, int64(r.old.position))
 	if err != nil {

@@ -17,7 +17,7 @@ import (
 // index is a set of an account's sites. A site's ordinal is its rank in the order of names. An index does not change:
 // withChanges makes the next one, which shares the chunks of records.
 type index struct {
-	recordRefs          []uint64  // by ordinal, where the site's record is: the chunk, and the byte in it
+	recordRefs          []uint64  // by ordinal, the location of the site's record: the chunk, and the byte in it
 	chunks              []string  // of records, one after the other
 	dictionary          string    // that the contents in the records are compressed with
 	dictionaryLiveBytes int       // liveBytes when the dictionary was made
@@ -30,31 +30,31 @@ type index struct {
 	totalBytes          int           // bytes of all chunks
 }
 
-// chunkOffsetBits is how many low bits of a recordRef are the byte in its chunk; the bits above are the chunk.
+// chunkOffsetBits is how many low bits of a recordRef are the offset in its chunk; the bits above are the chunk.
 const chunkOffsetBits = 40
 
-// record is the record of a site. It shares the chunk's bytes.
+// record returns the record of a site. It shares the chunk's bytes.
 func (x *index) record(ordinal uint32) siteRecord {
 	ref := x.recordRefs[ordinal]
 	return siteRecord{x.chunks[ref>>chunkOffsetBits][ref&(1<<chunkOffsetBits-1):]}
 }
 
-// sortKey is the sort key of a site, without rank and distance.
+// sortKey returns the sort key of a site, without rank and distance.
 func (x *index) sortKey(ordinal uint32) search.SortKey { return x.record(ordinal).sortKey() }
 
-// firstAfter is the first ordinal whose sort key comes after p, by name, external id and referential alone.
+// firstAfter returns the first ordinal whose sort key comes after p, by name, external id and referential alone.
 func (x *index) firstAfter(p search.SortKey) uint32 {
 	p.Rank, p.Distance = 0, 0
 	return uint32(sort.Search(len(x.recordRefs), func(i int) bool { return x.sortKey(uint32(i)).Compare(p) > 0 }))
 }
 
-// compareIDs is the order of byID: external ids whatever their case, then as bytes, then referentials.
+// compareIDs is the order of byID: external ids regardless of case, then as bytes, then referentials.
 func compareIDs(a, b search.SortKey) int {
 	return cmp.Or(compareFolded(a.ExternalID, b.ExternalID),
 		strings.Compare(a.ExternalID, b.ExternalID), strings.Compare(a.Referential, b.Referential))
 }
 
-// compareFolded compares ASCII texts whatever the case of their letters.
+// compareFolded compares ASCII texts regardless of case.
 func compareFolded(a, b string) int {
 	for i := range min(len(a), len(b)) {
 		if c := cmp.Compare(lower(a[i]), lower(b[i])); c != 0 {
@@ -64,7 +64,7 @@ func compareFolded(a, b string) int {
 	return cmp.Compare(len(a), len(b))
 }
 
-// lower is an ASCII letter in lower case, and any other byte as it is.
+// lower returns an ASCII letter in lower case, and any other byte unchanged.
 func lower(b byte) byte {
 	if 'A' <= b && b <= 'Z' {
 		return b + 'a' - 'A'
@@ -72,12 +72,12 @@ func lower(b byte) byte {
 	return b
 }
 
-// lowerBoundByID is the first place in byID whose site is not before p.
+// lowerBoundByID returns the first index in byID whose site is not before p.
 func (x *index) lowerBoundByID(p search.SortKey) int {
 	return sort.Search(len(x.byID), func(n int) bool { return compareIDs(x.sortKey(x.byID[n]), p) >= 0 })
 }
 
-// findSite is the ordinal of a site.
+// findSite returns the ordinal of a site.
 func (x *index) findSite(code, externalID string) (uint32, bool) {
 	target := search.SortKey{ExternalID: externalID, Referential: code}
 	n := x.lowerBoundByID(target)
@@ -87,9 +87,9 @@ func (x *index) findSite(code, externalID string) (uint32, bool) {
 	return x.byID[n], true
 }
 
-// withChanges is the index after rows took the place of those of the same sites. It keeps the sites that includes
-// accepts. It fails where the content of a row cannot be read. x stays as it is: the next index has x's chunks and one
-// more with the records of the new rows. An empty x makes a dictionary of the rows.
+// withChanges returns the index after rows have replaced those of the same sites. It keeps the sites that includes
+// accepts. It fails if the content of a row cannot be read. x is not changed: the next index has x's chunks and one
+// more with the records of the new rows. An empty x makes a dictionary from the rows.
 func (x *index) withChanges(rows []table.Site, includes func(active bool) bool) (*index, error) {
 	replaced, remaining := make([]bool, len(x.recordRefs)), len(x.recordRefs)
 	next := &index{chunks: slices.Clip(x.chunks), dictionary: x.dictionary, dictionaryLiveBytes: x.dictionaryLiveBytes, liveBytes: x.liveBytes, totalBytes: x.totalBytes}
@@ -127,7 +127,8 @@ func (x *index) withChanges(rows []table.Site, includes func(active bool) bool) 
 	return next.compact(), nil
 }
 
-// recordSize is the length of a site's record. Records do not hold it: only compact and withChanges need it.
+// recordSize returns the length of a site's record, which records do not hold, because only compact and withChanges
+// need it.
 func (x *index) recordSize(ordinal uint32) int {
 	p := x.record(ordinal)
 	whole := len(p.rest)
@@ -141,8 +142,8 @@ func (x *index) recordSize(ordinal uint32) int {
 }
 
 // merge fills the empty index x with the sites of old that were not replaced, and with added, both in the order of
-// names. Every site gets a new ordinal: movedOrdinals maps those of old, addedOrdinals the places in added. The words
-// of the added sites are inverted meanwhile.
+// names. Every site gets a new ordinal: movedOrdinals maps the ordinals of old, addedOrdinals the indexes in added.
+// The words of the added sites are inverted meanwhile.
 func (x *index) merge(old *index, replaced []bool, remaining int, added []indexEntry) {
 	n := remaining + len(added)
 	var words, facets invertedIndex
@@ -175,7 +176,7 @@ func (x *index) appendSite(recordRef uint64, lat, lon float64) uint32 {
 	return uint32(len(x.recordRefs) - 1)
 }
 
-// invertSites indexes the words and the facets of sites, by their place in the list. mergeInverted turns places into
+// invertSites indexes the words and the facets of sites by their index in the list. mergeInverted turns these into
 // ordinals.
 func invertSites(added []indexEntry) (words, facets invertedIndex) {
 	w, f := newPostingCollector(), newPostingCollector()
@@ -207,11 +208,11 @@ func (x *index) mergeIDOrder(old *index, movedOrdinals, addedOrdinals []uint32) 
 	copyUntil(len(old.byID))
 }
 
-// maxChunks is how many chunks the records of an index may be in: each refresh adds one, however few its rows.
+// maxChunks is how many chunks the records of an index may be in: each refresh adds one, even for a single row.
 const maxChunks = 64
 
-// compact copies the records into one chunk where there are too many chunks, or where half of their bytes is out of
-// use. It changes x, which no query has yet, and not the chunks, which x shares with earlier indexes.
+// compact copies the records into one chunk if there are too many chunks, or if half of their bytes are unused. It
+// changes x, which no query uses yet, but not the chunks, which x shares with earlier indexes.
 func (x *index) compact() *index {
 	if len(x.chunks) <= maxChunks && x.totalBytes <= 2*x.liveBytes+1<<12 {
 		return x
@@ -228,7 +229,7 @@ func (x *index) compact() *index {
 	return x
 }
 
-// parsedRow is a row as withChanges adds it.
+// parsedRow is a row in the form that withChanges adds.
 type parsedRow struct {
 	indexEntry
 	compressed []byte
@@ -237,8 +238,8 @@ type parsedRow struct {
 const rowsPerGoroutine = 256 // at least
 
 // parseRows parses and compresses the rows that an index is to have, on all processors: an account that was never
-// searched is read whole while a caller waits. The result has an element for each row; those that includes refuses are
-// empty. One content that cannot be read fails all.
+// searched is read whole while a caller waits. The result has an element for each row, which is empty if includes
+// refuses the row. A single unreadable content fails all.
 func parseRows(rows []table.Site, includes func(active bool) bool, dictionary string) ([]parsedRow, error) {
 	parsed := make([]parsedRow, len(rows))
 	share := max(len(rows)/runtime.GOMAXPROCS(0)+1, rowsPerGoroutine)

@@ -10,15 +10,15 @@ import (
 	"lieudit/queries/locations/search"
 )
 
-// invertedIndex is a sorted list of words, each with its postings: the ordinals of the sites that have it, rising, with
-// the field in which the word is. It does not change. The words are one text and the postings one string, so an index
+// invertedIndex is a sorted list of words, each with its postings: the ordinals of the sites that have it, ascending,
+// with the field that contains the word. It is immutable. The words are one text and the postings one string, so an index
 // of a million words is five objects for the garbage collector.
 //
 // A posting is a varint of the difference to the ordinal before, times four, plus the field: sites 3 (name) and 5
 // (town) are 12 and 9.
 //
-// Vellum's dictionaries (FST) are not used: a typo in the first letter counts for two here, which its Levenshtein
-// automaton does not know.
+// Vellum's dictionaries (FST) are not used, because a typo in the first letter counts as two here, which its Levenshtein
+// automaton does not support.
 type invertedIndex struct {
 	text           string   // the words, one after the other
 	wordEnds       []uint32 // of each word in text
@@ -29,7 +29,7 @@ type invertedIndex struct {
 
 func (d *invertedIndex) len() int { return len(d.wordEnds) }
 
-// word is the i-th word.
+// word returns the i-th word.
 func (d *invertedIndex) word(i int) string {
 	from := uint32(0)
 	if i > 0 {
@@ -38,7 +38,7 @@ func (d *invertedIndex) word(i int) string {
 	return d.text[from:d.wordEnds[i]]
 }
 
-// postingsOf are the postings of the i-th word.
+// postingsOf returns the postings of the i-th word.
 func (d *invertedIndex) postingsOf(i int) postingIterator {
 	from := uint32(0)
 	if i > 0 {
@@ -47,12 +47,12 @@ func (d *invertedIndex) postingsOf(i int) postingIterator {
 	return postingIterator{rest: d.postingBytes[from:d.listEnds[i]]}
 }
 
-// lowerBound is the first word that is not before s.
+// lowerBound returns the first word that is not before s.
 func (d *invertedIndex) lowerBound(s string) int {
 	return sort.Search(d.len(), func(i int) bool { return d.word(i) >= s })
 }
 
-// lookup is the postings of a word, empty where the word is not there.
+// lookup returns the postings of a word, which are empty if the index lacks the word.
 func (d *invertedIndex) lookup(word string) postingIterator {
 	if i := d.lowerBound(word); i < d.len() && d.word(i) == word {
 		return d.postingsOf(i)
@@ -66,7 +66,8 @@ type postingIterator struct {
 	ordinal uint32
 }
 
-// nextPosting is the next site, or false at the end. It decodes varints itself, as encoding/binary does not read strings.
+// nextPosting returns the next site, or false at the end. It decodes varints itself, because encoding/binary does not
+// read strings.
 func (p *postingIterator) nextPosting() (ordinal uint32, field search.Field, ok bool) {
 	if p.rest == "" {
 		return 0, 0, false
@@ -95,10 +96,10 @@ type indexWriter struct {
 	sharedPrefixes     []uint8
 	lastOrdinal        uint32 // of the word that is being written
 	wordStarted        bool
-	previousStart      int // where the word before begins in text
+	previousStart      int // where the previous word begins in text
 }
 
-// addPosting adds a posting to a word. The first one begins the word; ordinals of a word rise.
+// addPosting adds a posting to a word. The first one begins the word; the ordinals of a word must ascend.
 func (w *indexWriter) addPosting(word string, ordinal uint32, field search.Field) {
 	if !w.wordStarted {
 		w.wordStarted, w.lastOrdinal = true, 0
@@ -108,7 +109,7 @@ func (w *indexWriter) addPosting(word string, ordinal uint32, field search.Field
 	w.lastOrdinal = ordinal
 }
 
-// endWord ends a word. One without postings is left out.
+// endWord ends a word. A word without postings is left out.
 func (w *indexWriter) endWord() {
 	if !w.wordStarted {
 		return
@@ -122,7 +123,7 @@ func (w *indexWriter) endWord() {
 	w.wordStarted, w.previousStart = false, start
 }
 
-// sharedPrefixLength is how many bytes two words share from their beginning, at most 255.
+// sharedPrefixLength returns the length in bytes of the common prefix of two words, at most 255.
 func sharedPrefixLength(a, b []byte) uint8 {
 	n := 0
 	for n < len(a) && n < len(b) && n < 255 && a[n] == b[n] {
@@ -131,12 +132,12 @@ func sharedPrefixLength(a, b []byte) uint8 {
 	return uint8(n)
 }
 
-// build returns the index of what was written. The writer is not used any more.
+// build returns the index of what was written. The writer must not be used afterwards.
 func (w *indexWriter) build() invertedIndex {
 	return invertedIndex{string(w.text), slices.Clip(w.wordEnds), string(w.postingBytes), slices.Clip(w.listEnds), slices.Clip(w.sharedPrefixes)}
 }
 
-// mergeInverted is an index of what is in a and in b. ordinalsA and ordinalsB give the new ordinal of each of their
+// mergeInverted returns the union of the indexes a and b. ordinalsA and ordinalsB hold the new ordinal of each of their
 // sites.
 func mergeInverted(a, b *invertedIndex, ordinalsA, ordinalsB []uint32) invertedIndex {
 	w := indexWriter{
@@ -177,7 +178,7 @@ type renumberedPostings struct {
 // droppedOrdinal is the new ordinal of a site that is left out.
 const droppedOrdinal = ^uint32(0)
 
-// nextPosting is the next site that is not left out, or false at the end, with an ordinal that sorts last.
+// nextPosting returns the next site that is not left out, or false at the end, with an ordinal that sorts last.
 func (m *renumberedPostings) nextPosting() (ordinal uint32, field search.Field, ok bool) {
 	for {
 		ordinal, field, ok = m.postingIterator.nextPosting()
@@ -207,7 +208,7 @@ func (w *indexWriter) mergeWord(word string, left, right renumberedPostings) {
 }
 
 // postingCollector collects the words of sites that come in the order of their ordinals. Words are numbered as they come,
-// so that a posting is a few numbers and no text.
+// so that a posting is a few numbers without a text.
 type postingCollector struct {
 	wordIDs      map[string]uint32   // a number for each word
 	wordsOfText  map[string][]uint32 // word numbers of texts that many sites have: towns, postcodes and tags
@@ -215,7 +216,7 @@ type postingCollector struct {
 	lastPostings []int // by word number, the index in postings
 }
 
-// posting is a word in a site. ordinal is the site's place in the list that is indexed.
+// posting is a word in a site. ordinal is the site's index in the list that is being indexed.
 type posting struct {
 	word, ordinal uint32
 	field         search.Field
@@ -225,7 +226,7 @@ func newPostingCollector() *postingCollector {
 	return &postingCollector{wordIDs: map[string]uint32{}, wordsOfText: map[string][]uint32{}}
 }
 
-// wordID is the number of a word, a new one where it was not seen before.
+// wordID returns the number of a word, and numbers a new word.
 func (g *postingCollector) wordID(word string) uint32 {
 	n, known := g.wordIDs[word]
 	if !known {
@@ -253,7 +254,7 @@ func (g *postingCollector) addText(text string, ordinal uint32, field search.Fie
 	}
 }
 
-// addPosting adds a posting, or, where the site has the word already, keeps the first of the two fields.
+// addPosting adds a posting or, if the site already has the word, keeps the first of the two fields.
 func (g *postingCollector) addPosting(word, ordinal uint32, field search.Field) {
 	if at := g.lastPostings[word]; at >= 0 && g.postings[at].ordinal == ordinal {
 		g.postings[at].field = min(g.postings[at].field, field)
@@ -263,7 +264,7 @@ func (g *postingCollector) addPosting(word, ordinal uint32, field search.Field) 
 	g.postings = append(g.postings, posting{word, ordinal, field})
 }
 
-// build makes the index of all that was collected.
+// build returns the index of everything that was collected.
 func (g *postingCollector) build() invertedIndex {
 	words := slices.Sorted(maps.Keys(g.wordIDs))
 	var w indexWriter
@@ -282,7 +283,7 @@ func (g *postingCollector) build() invertedIndex {
 	return w.build()
 }
 
-// sortByWord sorts the postings by word number, and returns where those of each word end. It is a counting sort, which
+// sortByWord sorts the postings by word number, and returns the end of each word's postings. It is a counting sort, which
 // keeps the order of ordinals.
 func (g *postingCollector) sortByWord() ([]posting, []int) {
 	next := make([]int, len(g.lastPostings)+1)

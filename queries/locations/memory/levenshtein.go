@@ -8,11 +8,11 @@ import (
 	"lieudit/queries/locations/search"
 )
 
-// visitMatches calls yield with every word that a typed one finds: the same, one that begins with it, or one within the
-// typos that are allowed. isPrefix says that only the beginning of the word is like it.
+// visitMatches calls yield with every word that a typed one finds: the same word, words that begin with it, and words
+// within the allowed typos. isPrefix reports that only a prefix of the word matches.
 //
-// The first two are next to each other in the sorted list. Typos need a walk: through the words that begin with the
-// same letter where one typo is allowed, since one in the first letter counts for two, and else through all words.
+// The first two are next to each other in the sorted list. Typos need a walk: if one typo is allowed, through the words
+// that begin with the same letter, because a typo in the first letter counts as two; otherwise through all words.
 func (d *invertedIndex) visitMatches(typed search.Word, walk *levenshteinWalk, yield func(word, typos int, isPrefix bool)) {
 	lo := d.lowerBound(typed.Text)
 	hi := lo
@@ -33,7 +33,7 @@ func (d *invertedIndex) visitMatches(typed search.Word, walk *levenshteinWalk, y
 		return
 	}
 	from, to := 0, d.len()
-	if first, size := utf8.DecodeRuneInString(typed.Text); maxTypos == 1 { // one in the first letter would be two
+	if first, size := utf8.DecodeRuneInString(typed.Text); maxTypos == 1 { // a typo in the first letter would count as two
 		from, to = d.lowerBound(string(first)), d.prefixEnd(typed.Text[:size])
 	}
 	walk.reset(typed, maxTypos)
@@ -53,7 +53,7 @@ func (d *invertedIndex) visitMatches(typed search.Word, walk *levenshteinWalk, y
 	}
 }
 
-// prefixEnd is one past the last word that begins with prefix.
+// prefixEnd returns one past the last word that begins with prefix.
 func (d *invertedIndex) prefixEnd(prefix string) int {
 	return sort.Search(d.len(), func(i int) bool {
 		w := d.word(i)
@@ -61,16 +61,15 @@ func (d *invertedIndex) prefixEnd(prefix string) int {
 	})
 }
 
-// levenshteinWalk goes through sorted words and counts typos from a typed one. What it counted for the beginning that a
-// word shares with the one before stays. It looks only at the first byte of each letter, so it counts no more typos
-// than search.CountTypos does, and the same where letters are ASCII: it selects the words that CountTypos then decides
-// on.
+// levenshteinWalk walks through sorted words and counts their typos from a typed one. It reuses the counts for the prefix
+// that a word shares with the previous one. It looks only at the first byte of each letter, so it never counts more typos
+// than search.CountTypos, and as many if all letters are ASCII: it selects the words on which CountTypos then decides.
 type levenshteinWalk struct {
 	typed           []byte
 	allowsPrefix    bool
 	maxTypos        int                                       // typos allowed
-	depth           int                                       // bytes of the word before that were read
-	deadDepth       int                                       // its first deadDepth bytes have too many typos, whatever follows; neverDead if no beginning has
+	depth           int                                       // bytes of the previous word that were read
+	deadDepth       int                                       // its first deadDepth bytes have too many typos, whatever follows; neverDead if no prefix has too many
 	lettersAt       [(maxRows + 1) * utf8.UTFMax]uint8        // by bytes of the word, their number of letters
 	letters         [maxRows]byte                             // of the word, from 1
 	distances       [maxRows][search.MaxTypoLetters + 1]uint8 // by letters of the word and of the typed one
@@ -82,7 +81,7 @@ const (
 	neverDead = maxRows * utf8.UTFMax
 )
 
-// reset begins a walk for another typed word, of at most search.MaxTypoLetters letters.
+// reset begins a walk for another typed word of at most search.MaxTypoLetters letters.
 func (w *levenshteinWalk) reset(typed search.Word, maxTypos int) {
 	w.typed = w.typed[:0]
 	for i := range typed.Text {
@@ -95,9 +94,9 @@ func (w *levenshteinWalk) reset(typed search.Word, maxTypos int) {
 	w.prefixDistances[0] = uint8(len(w.typed))
 }
 
-// mayMatch reports whether a word may be near the typed one. shared is how many bytes it shares with the word of the call
-// before: the rows of these bytes are still right, so it reads only the bytes after them. A word that shares the beginning
-// which was too far already is not read at all.
+// mayMatch reports whether a word may be near the typed one. shared is how many bytes it shares with the word of the
+// previous call: the rows of these bytes are still valid, so it reads only the bytes after them. A word that shares a
+// prefix which was already too far is not read at all.
 func (w *levenshteinWalk) mayMatch(word string, shared int) bool {
 	if shared >= w.deadDepth {
 		return w.matchesPrefix(w.deadDepth)
@@ -113,13 +112,13 @@ func (w *levenshteinWalk) mayMatch(word string, shared int) bool {
 	return w.matchesPrefix(w.depth) || len(w.typed) <= letters+w.maxTypos && int(w.distances[letters][len(w.typed)]) <= w.maxTypos
 }
 
-// matchesPrefix reports whether a beginning of the word is near, and that is enough.
+// matchesPrefix reports whether a prefix of the word is near enough and a prefix suffices.
 func (w *levenshteinWalk) matchesPrefix(depth int) bool {
 	return w.allowsPrefix && int(w.prefixDistances[w.lettersAt[depth]]) <= w.maxTypos
 }
 
-// step reads one more byte of the word and returns the fewest typos that are possible then. A byte inside a letter says
-// nothing, so it returns 0.
+// step reads one more byte of the word and returns the fewest typos that are then possible. For a byte inside a letter it
+// returns 0.
 func (w *levenshteinWalk) step(c byte) int {
 	n := w.lettersAt[w.depth]
 	w.depth++

@@ -14,10 +14,10 @@ import (
 	"lieudit/schemas/table"
 )
 
-// siteRecord is a site in memory, and the bytes that follow it in its chunk: six strings, each after its length
+// siteRecord is a site in memory, along with the bytes that follow it in its chunk: six strings, each after its length
 // (folded name, external id, referential, opening, packed id, compressed content), then five numbers (version, times of
-// creation, modification and deactivation, whether it is active). Numbers are varints. It begins with what sites are
-// sorted by.
+// creation, modification and deactivation, whether it is active). Numbers are varints. It begins with the fields of the
+// sort key.
 type siteRecord struct{ rest string }
 
 // readString reads a length and n bytes.
@@ -49,12 +49,12 @@ func (p *siteRecord) readInt() int64 {
 	return int64(n)
 }
 
-// sortKey is what the site is sorted by. It shares the record's bytes.
+// sortKey returns the sort key of the site. It shares the record's bytes.
 func (p siteRecord) sortKey() search.SortKey {
 	return search.SortKey{Name: p.readString(), ExternalID: p.readString(), Referential: p.readString()}
 }
 
-// opening is when the site is open. It shares the record's bytes.
+// opening returns the opening hours of the site. It shares the record's bytes.
 func (p siteRecord) opening() locations.Opening {
 	for range 3 {
 		p.readString()
@@ -81,7 +81,7 @@ func boolToInt(b bool) int {
 	return 0
 }
 
-// packID is a site's id in 16 bytes where it is a UUID as it is usually written, otherwise the id itself.
+// packID returns a site's id in 16 bytes if it is a UUID in the usual form, otherwise the id itself.
 func packID(siteID string) string {
 	if id, err := uuid.Parse(siteID); err == nil && id.String() == siteID {
 		return string(id[:])
@@ -89,7 +89,7 @@ func packID(siteID string) string {
 	return siteID
 }
 
-// unpackID is the opposite of packID. An id of 16 bytes that is not a UUID would come back as one.
+// unpackID is the inverse of packID. An id of 16 bytes that is not a UUID would come back as one.
 func unpackID(raw string) string {
 	if id, err := uuid.FromBytes([]byte(raw)); err == nil {
 		return id.String()
@@ -97,7 +97,7 @@ func unpackID(raw string) string {
 	return strings.Clone(raw)
 }
 
-// decodeSite is the site as it was stored, in memory of its own.
+// decodeSite returns the site as it was stored, in memory of its own.
 func (p siteRecord) decodeSite(dictionary string) (locations.Site, error) {
 	p.readString()
 	r := table.Site{ExternalID: strings.Clone(p.readString()), Referential: strings.Clone(p.readString())}
@@ -118,7 +118,7 @@ type indexEntry struct {
 	projection siteProjection
 }
 
-// siteProjection is what a search looks at in a stored site. Decoding the whole site takes much longer.
+// siteProjection holds the fields of a stored site that a search uses. Decoding the whole site takes much longer.
 type siteProjection struct {
 	Content struct {
 		Name    string                 `json:"nom"`
@@ -134,10 +134,10 @@ type siteProjection struct {
 	} `json:"position"`
 }
 
-// parseEntry reads what the index needs of a row, and fails where the row's content is not JSON. The position is the
-// stored one where there is one, otherwise that of the content, as the site shows it. recordRef is left to the caller.
+// parseEntry reads the fields of a row that the index needs, and fails if the row's content is not JSON. The position is
+// the stored one if there is one, otherwise that of the content. recordRef is left to the caller.
 func parseEntry(r *table.Site) (e indexEntry, err error) {
-	if r.Content != "" { // else its key was destroyed
+	if r.Content != "" { // otherwise its key was destroyed
 		if err := json.Unmarshal([]byte(r.Content), &e.projection); err != nil {
 			return e, fmt.Errorf("content of %s: %w", r.ID, err)
 		}
@@ -153,13 +153,13 @@ func parseEntry(r *table.Site) (e indexEntry, err error) {
 	return e, nil
 }
 
-// openingCache has the openings of hours that many sites of a chain have in the same words.
+// openingCache holds parsed opening hours, because many sites of a chain have the same text.
 type openingCache map[string]locations.Opening
 
-// maxCachedOpenings bounds an openingCache. Sites that differ in their hours are not worth one.
+// maxCachedOpenings bounds an openingCache. A cache does not pay for sites that all differ in their hours.
 const maxCachedOpenings = 1000
 
-// openingOf is when a site is open.
+// openingOf returns the opening hours of a site.
 func (c openingCache) openingOf(e *indexEntry) locations.Opening {
 	content := &e.projection.Content
 	if len(content.Hours) == 0 {
@@ -180,8 +180,8 @@ func (c openingCache) openingOf(e *indexEntry) locations.Opening {
 	return o
 }
 
-// A facet is what a site has or has not: its referential, its tags. The first letter keeps a tag and a referential of the
-// same text apart.
+// A facet is something that a site has or does not have: its referential, a tag. The first letter keeps a tag and a
+// referential of the same text apart.
 func referentialFacet(code string) string { return "r" + code }
 func tagFacet(tag string) string          { return "t" + search.FoldTag(tag) }
 
@@ -193,19 +193,19 @@ func (e *indexEntry) visitFacets(yield func(facet string, field search.Field)) {
 	}
 }
 
-// The contents of an account's sites are much alike: the same members in the same order, often the same hours, the same
-// beginning of a web address. So a content is stored as references to a dictionary, a text made of a few of them, and
-// the rest. A content is a few hundred bytes: too short for the block headers and code tables that flate and zstd write
-// into each.
+// The contents of an account's sites are very similar: the same members in the same order, often the same hours, the same
+// beginning of a web address. So a content is stored as references to a dictionary, a text made of a few of them, and the
+// rest. A content is a few hundred bytes: too short for the block headers and code tables that flate and zstd write into
+// each.
 const (
 	maxDictionary   = 1 << 14 // bytes
 	dictionaryShare = 16      // the dictionary is at most this part of the contents
 	minMatch        = 6       // bytes that are worth a reference
-	maxTries        = 12      // places in the dictionary that are compared
+	maxTries        = 12      // matches in the dictionary that are compared
 )
 
-// buildDictionary is a dictionary for the contents of rows: those of at most 64 rows, spread evenly, as far as they fit.
-// It is short or empty where the rows are too few for it to pay.
+// buildDictionary returns a dictionary for the contents of rows: those of at most 64 rows, spread evenly, as far as they
+// fit. It is short or empty if there are too few rows for it to pay.
 func buildDictionary(rows []table.Site) string {
 	total := 0
 	for i := range rows {
@@ -229,12 +229,12 @@ func (x *index) needsNewDictionary() bool {
 // compressor writes texts with references to a dictionary. It is used by one goroutine.
 type compressor struct {
 	dictionary string
-	hashHeads  [1 << 12]uint16 // the last place of four bytes with this hash, plus 1; 0 for none
-	hashChain  []uint16        // by place, the one before it of the same hash, plus 1; 0 for none
+	hashHeads  [1 << 12]uint16 // the last offset of four bytes with this hash, plus 1; 0 for none
+	hashChain  []uint16        // by offset, the previous one with the same hash, plus 1; 0 for none
 	out        []byte          // reused by each call of compress
 }
 
-// newCompressor hashes every place of the dictionary, which may be empty.
+// newCompressor hashes every offset of the dictionary, which may be empty.
 func newCompressor(dictionary string) *compressor {
 	q := &compressor{dictionary: dictionary, hashChain: make([]uint16, len(dictionary))}
 	for i := 0; i+4 <= len(dictionary); i++ {
@@ -244,13 +244,13 @@ func newCompressor(dictionary string) *compressor {
 	return q
 }
 
-// hashPrefix is a hash of the first four bytes, of 12 bits.
+// hashPrefix returns a 12-bit hash of the first four bytes.
 func hashPrefix(s string) uint32 {
 	return (uint32(s[0]) | uint32(s[1])<<8 | uint32(s[2])<<16 | uint32(s[3])<<24) * 2654435761 >> 20
 }
 
-// compress is what decompress makes the text of; it is valid until the next call. Its form is the text's length, and
-// then in turn a length with n bytes, and a length with an offset in the dictionary.
+// compress returns the compressed text, which is valid until the next call. It consists of the text's length, followed
+// alternately by a length with n bytes, and a length with an offset in the dictionary.
 func (q *compressor) compress(s string) []byte {
 	q.out = binary.AppendUvarint(q.out[:0], uint64(len(s)))
 	literalStart := 0
@@ -271,12 +271,12 @@ func (q *compressor) compress(s string) []byte {
 	return q.out
 }
 
-// writeLiteral writes bytes that are not in the dictionary. There may be none, between two references.
+// writeLiteral writes bytes that are not in the dictionary; s is empty between two adjacent references.
 func (q *compressor) writeLiteral(s string) {
 	q.out = append(binary.AppendUvarint(q.out, uint64(len(s))), s...)
 }
 
-// longestMatch is where in the dictionary the longest beginning of the text is, of at least four bytes.
+// longestMatch finds the longest prefix of the text, of at least four bytes, in the dictionary.
 func (q *compressor) longestMatch(s string) (at, n int) {
 	candidate := q.hashHeads[hashPrefix(s)]
 	for try := 0; candidate > 0 && try < maxTries; try++ {
@@ -298,7 +298,8 @@ func commonPrefix(a, b string) int {
 	return n
 }
 
-// decompress is the text that was compressed. It panics on bytes that compress did not make; they never leave memory.
+// decompress returns the text that was compressed. It panics on bytes that compress did not make, which cannot occur
+// because compressed texts never leave memory.
 func decompress(dictionary, compressed string) string {
 	p := siteRecord{compressed}
 	var text strings.Builder

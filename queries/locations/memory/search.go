@@ -22,14 +22,14 @@ type indexSearch struct {
 	buffers *rankBuffers
 	order   search.Sort
 	after   *search.SortKey // nil on the first page
-	bounds  *search.Box     // contains all that is near enough, and narrows as nearer sites are found; nil for everywhere
+	bounds  *search.Box     // contains everything that is near enough, and narrows as nearer sites are found; nil for everywhere
 	decoded int             // sites so far
 }
 
 // candidate is a site that was found. Candidates are compared by their fields in turn.
 type candidate struct {
 	rank     uint32
-	distance float64 // 0 where the order does not look at it
+	distance float64 // 0 if the order does not use it
 	ordinal  uint32
 }
 
@@ -43,7 +43,7 @@ func (s *indexSearch) findSites() (search.Result, error) {
 	return s.buildPage(s.topCandidates())
 }
 
-// decodeSite decodes a site of the index. Every sitesToYield sites it gives way to other requests: all other work on an account's
+// decodeSite decodes a site of the index. Every sitesToYield sites it yields to other requests; all other work on an account's
 // sites together takes less than a millisecond.
 func (s *indexSearch) decodeSite(n uint32) (site locations.Site, err error) {
 	const (
@@ -78,7 +78,7 @@ func (s *indexSearch) countSites(facets []search.Facet) (search.Counts, error) {
 	return c.Counts(), nil
 }
 
-// rankSites ranks all sites of the index, and drops those that a filter excludes. Where they are is left to isWithinArea.
+// rankSites ranks all sites of the index, and drops those that a filter excludes. isWithinArea checks their positions.
 func (s *indexSearch) rankSites() {
 	if text := s.TrimmedText(); text != "" {
 		s.buffers.rankByText(s.index, text, s.MatchExternalIDs)
@@ -100,8 +100,8 @@ func (s *indexSearch) rankSites() {
 	}
 }
 
-// topCandidates are the first sites of the page in their order, one more than the page has room for where there are
-// more. Ordinals are the order of names, so by name it begins after the cursor and stops when the page is full.
+// topCandidates returns the first sites of the page in order, and one beyond the page if there are more. Ordinals are in the
+// order of names, so by name it begins after the cursor and stops when the page is full.
 func (s *indexSearch) topCandidates() []candidate {
 	top := topK{k: s.Limit + 1}
 	var after candidate
@@ -126,7 +126,7 @@ func (s *indexSearch) topCandidates() []candidate {
 	return top.candidates
 }
 
-// candidate is the candidate of a site that matches, with what the order looks at.
+// candidate returns the candidate of a matching site, with the values that the order uses.
 func (s *indexSearch) candidate(n uint32) candidate {
 	p := candidate{ordinal: n}
 	if s.order == search.ByRelevance {
@@ -138,8 +138,8 @@ func (s *indexSearch) candidate(n uint32) candidate {
 	return p
 }
 
-// mayImprove reports whether a later site can come before the last one of a full page. In the order of distance it narrows
-// the bounds to what is nearer than that one.
+// mayImprove reports whether a later site can come before the last one of a full page. In the order of distance it narrows the
+// bounds to positions nearer than that one.
 func (s *indexSearch) mayImprove(last candidate) bool {
 	if s.order == search.ByDistance && !math.IsInf(last.distance, 1) {
 		bounds := search.BoxAround(*s.Center, last.distance)
@@ -158,7 +158,7 @@ func (s *indexSearch) isWithinArea(n uint32) bool {
 		(s.Radius == 0 || geo.Distance(*s.Center, point) <= s.Radius)
 }
 
-// distanceTo is the distance to the center, +Inf for a site without a position.
+// distanceTo returns the distance to the center, +Inf for a site without a position.
 func (s *indexSearch) distanceTo(n uint32) float64 {
 	if math.IsNaN(s.index.lat[n]) {
 		return math.Inf(1)
@@ -166,7 +166,7 @@ func (s *indexSearch) distanceTo(n uint32) float64 {
 	return geo.Distance(*s.Center, geo.Point{Lat: s.index.lat[n], Lon: s.index.lon[n]})
 }
 
-// buildPage is the page of candidates. One more than the page has room for means that there is a next page.
+// buildPage returns the page of candidates. One candidate beyond the page size means that there is a next page.
 func (s *indexSearch) buildPage(candidates []candidate) (r search.Result, err error) {
 	if len(candidates) > s.Limit {
 		candidates = candidates[:s.Limit]
@@ -188,8 +188,8 @@ func (s *indexSearch) buildPage(candidates []candidate) (r search.Result, err er
 	return r, nil
 }
 
-// topK keeps the k first of all candidates that it is offered, as a heap with the last of them on top. container/heap
-// would box each candidate and compare through an interface in the innermost loop.
+// topK keeps the first k of all candidates that it is offered, in a heap with the last of them on top. container/heap would box
+// each candidate and compare through an interface in the innermost loop.
 type topK struct {
 	candidates []candidate
 	k          int
@@ -233,19 +233,19 @@ func (b *topK) siftDown(i int) {
 	}
 }
 
-// notMatched is the rank of a site that does not answer the text. Other ranks are made of search.RankWords and what
-// follows it there, so they depend on nothing but the site and the query.
+// notMatched is the rank of a site that does not match the text. Other ranks are sums of search.RankWords and the constants next
+// to it, so they depend only on the site and the query.
 const notMatched = ^uint32(0)
 
-// rankBuffers are the slices that a search fills, by ordinal. They are reused from search to search.
+// rankBuffers holds the slices that a search fills, by ordinal. They are reused from search to search.
 type rankBuffers struct {
 	walk       levenshteinWalk
-	ranks      []uint32 // as search.SortKey has them, or notMatched
+	ranks      []uint32 // as in search.SortKey, or notMatched
 	wordRanks  []uint32 // the same for one word
 	termCounts []uint32 // how many of a word's expansions each site has; in the two lowest bits, the last field they are in
 }
 
-// fillSlice makes s n values long, all the same, in the memory it has if that is enough.
+// fillSlice returns a slice of n equal values, in the memory of s if that is large enough.
 func fillSlice(s []uint32, n int, value uint32) []uint32 {
 	s = slices.Grow(s[:0], n)[:n]
 	for i := range s {
@@ -254,8 +254,8 @@ func fillSlice(s []uint32, n int, value uint32) []uint32 {
 	return s
 }
 
-// rankByText ranks all sites of the index by a text. A site matches when it matches every word; its rank is the sum of
-// those of the words, and the lower, the better.
+// rankByText ranks all sites of the index by a text. A site matches if it matches every word; its rank is the sum of the ranks of
+// the words. Lower is better.
 func (s *rankBuffers) rankByText(x *index, text string, matchExternalIDs bool) {
 	words := search.QueryWords(text)
 	first := uint32(search.RankWords)
@@ -278,7 +278,7 @@ func (s *rankBuffers) rankByText(x *index, text string, matchExternalIDs bool) {
 	}
 }
 
-// rankByWord ranks all sites by one word. A site that several words of the index match counts with the best of them.
+// rankByWord ranks all sites by one word. If several words of the index match in a site, the best one counts.
 func (s *rankBuffers) rankByWord(x *index, w search.Word) {
 	s.wordRanks = fillSlice(s.wordRanks, len(x.recordRefs), notMatched)
 	x.words.visitMatches(w, &s.walk, func(word, typos int, isPrefix bool) {
@@ -297,7 +297,7 @@ func (s *rankBuffers) rankByWord(x *index, w search.Word) {
 	}
 }
 
-// rankPostings ranks the sites of a list, each at its best.
+// rankPostings ranks the sites of a list, and keeps a better rank that a site already has.
 func (s *rankBuffers) rankPostings(list postingIterator, rank uint32) {
 	for {
 		n, field, ok := list.nextPosting()
@@ -308,8 +308,8 @@ func (s *rankBuffers) rankPostings(list postingIterator, rank uint32) {
 	}
 }
 
-// rankByAllTerms ranks the sites that have all of the terms, which together are what an abbreviation stands for. It
-// counts the terms of each site in turn, so a site counts only while it has all of those before.
+// rankByAllTerms ranks the sites that have all of the terms, which together are the expansion of an abbreviation. It goes through
+// the terms in turn, so a site counts only while it has all previous ones.
 func (s *rankBuffers) rankByAllTerms(x *index, terms []string) {
 	s.termCounts = fillSlice(s.termCounts, len(x.recordRefs), 0)
 	for i, term := range terms {

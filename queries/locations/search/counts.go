@@ -17,17 +17,18 @@ const (
 	ReferentialFacet Facet = "referentiel"
 )
 
-// MaxFacetValues is how many values of a facet are told: those of the most sites.
+// MaxFacetValues is how many values of a facet are returned: the most frequent ones.
 const MaxFacetValues = 100
 
-// Counts are how many sites a query finds in all, and how many of them have each value of its facets: the most frequent values first,
-// then as bytes.
+// Counts holds how many sites a query finds in all, and how many of them have each value of its facets. The most frequent values come
+// first, equally frequent ones in byte order.
 type Counts struct {
 	Total  int
 	Facets map[Facet][]ValueCount
 }
 
-// ValueCount is a value, in the spelling that most sites have, and the number of sites with it in any spelling that folds to the same.
+// ValueCount is a value in its most frequent spelling, with the number of sites that have it in any spelling that folds to the same
+// text.
 type ValueCount struct {
 	Value string
 	Sites int
@@ -39,10 +40,10 @@ type Counter struct {
 	facets map[Facet]map[string]spellings
 }
 
-// spellings are the spellings of a value, with the number of sites that have each.
+// spellings maps the spellings of a value to the number of sites that have each.
 type spellings map[string]int
 
-// NewCounter counts sites and the values of some facets.
+// NewCounter returns a Counter of sites and of the values of some facets.
 func NewCounter(facets []Facet) *Counter {
 	c := &Counter{facets: map[Facet]map[string]spellings{}}
 	for _, f := range facets {
@@ -51,7 +52,7 @@ func NewCounter(facets []Facet) *Counter {
 	return c
 }
 
-// CountSites counts sites whose values nobody asks for.
+// CountSites counts n sites without their values.
 func (c *Counter) CountSites(n int) { c.total += n }
 
 // NeedsValues reports whether Add must be called with each site.
@@ -73,7 +74,7 @@ func (c *Counter) Add(s locations.Site) {
 	}
 }
 
-// addValue counts a value of a site. An empty one is none.
+// addValue counts a value of a site, unless it is empty.
 func (c *Counter) addValue(f Facet, folded, value string) {
 	values, isCounted := c.facets[f]
 	if !isCounted || folded == "" {
@@ -85,7 +86,7 @@ func (c *Counter) addValue(f Facet, folded, value string) {
 	values[folded][value]++
 }
 
-// Counts are the counts of all sites so far.
+// Counts returns the counts of all sites so far.
 func (c *Counter) Counts() Counts {
 	counts := Counts{Total: c.total, Facets: map[Facet][]ValueCount{}}
 	for f, values := range c.facets {

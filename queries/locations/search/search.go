@@ -1,6 +1,6 @@
-// Package search is the contract of the search of an account's sites: what a Query asks, what a Result holds and in
-// which order (Sort, SortKey). The engines in queries/locations/memory and queries/locations/meili keep it, each in its
-// own way, and searchtest tests both. It knows no engine and holds no data.
+// Package search is the contract of the search of an account's sites: what a Query asks, what a Result holds and in which
+// order (Sort, SortKey). The engines in queries/locations/memory and queries/locations/meili implement it, and searchtest
+// tests both. It does not depend on an engine and holds no data.
 package search
 
 import (
@@ -19,7 +19,7 @@ import (
 	"lieudit/schemas/locations"
 )
 
-// Status says which sites a query finds.
+// Status selects which sites a query finds.
 type Status string
 
 const (
@@ -43,11 +43,11 @@ func (s Status) Includes(isActive bool) bool {
 type Sort string
 
 const (
-	// ByRelevance orders by how well a site answers the text. It is what "" means. Fewer typos come first; then fewer
-	// words that are only the beginning of the site's word, or only stand for it; then words of the name before those
-	// of tags, town and postcode, and these before those of the rest of the address. A site whose external id is the
-	// text, where external ids are looked at, comes before all. Sites that answer equally well are nearest first where
-	// there is a center, then as ByName. Without a text it is ByDistance where there is a center, otherwise ByName.
+	// ByRelevance orders by how well a site matches the text. It is the default. Fewer typos come first; then fewer words
+	// that are only the beginning of the site's word, or only stand for it; then words of the name before those of tags,
+	// town and postcode, and these before those of the rest of the address. If the query matches external ids, a site whose
+	// external id is the text comes before all others. Sites that match equally well are nearest first if there is a center,
+	// then as ByName. Without a text it is ByDistance if there is a center, otherwise ByName.
 	ByRelevance Sort = "pertinence"
 	// ByDistance is from the center outwards, sites without a position last, then as ByName.
 	ByDistance Sort = "distance"
@@ -55,16 +55,16 @@ const (
 	ByName Sort = "nom"
 )
 
-// Query is a question about the sites of one account. A site that is found meets every part of it that is given.
+// Query is a query about the sites of one account. A site that is found matches every part of it that is set.
 //
-// A text is cut into words as QueryWords does. Each of them must be among the words of the site's name, address and
-// tags, which VisitTerms cuts: as it is; as what it stands for (st: saint); as a beginning, which the last word may be
-// and two before it (mag flo: Magasin Florac); or with the typos that CountTypos allows. A text of nothing but signs finds
-// nothing; a blank one is not a text.
+// A text is cut into words as QueryWords does. Each of them must be among the words of the site's name, address and tags,
+// which VisitTerms cuts: unchanged; expanded (st: saint); as a prefix, which is allowed for the last word and two before it
+// (mag flo: Magasin Florac); or with the typos that CountTypos allows. A text of punctuation alone finds nothing; a blank
+// text counts as absent.
 //
-// With MatchExternalIDs the text may instead, whole and in any case, be a site's external id or its beginning. Nothing
-// else of a site is ever looked at for a text, whoever asks: not its id_ban, telephone, email, site_web, horaires,
-// proprietes, nor its geocode_score.
+// With MatchExternalIDs the whole text may instead be a site's external id or a prefix of it, in any case. No other field of
+// a site is ever searched for a text, whoever asks: not its id_ban, telephone, email, site_web, horaires, proprietes, nor
+// its geocode_score.
 type Query struct {
 	Account          string
 	Text             string
@@ -76,7 +76,7 @@ type Query struct {
 	OpenAt           time.Time // the site is open then, as locations.Opening says; zero for any site
 	Status           Status
 	Sort             Sort
-	Limit            int    // hits a page, at least 1
+	Limit            int    // hits per page, at least 1
 	After            string // Next of the page before, "" for the first
 	MatchExternalIDs bool   // a secret key asks
 }
@@ -84,39 +84,39 @@ type Query struct {
 // Hit is a site that was found.
 type Hit struct {
 	Site     locations.Site
-	Distance float64 // metres from the center; 0 where there is none, or where the site has no position
+	Distance float64 // metres from the center; 0 without a center, or if the site has no position
 }
 
-// Result is a page of what was found. Next is the cursor of the page after it, "" when there is none. The cursor holds
-// the SortKey of the last hit: however sites come, go and move, those that did not change are neither repeated nor left
-// out. It is not signed; whoever hands it to strangers must see to that.
+// Result is a page of hits. Next is the cursor of the page after it, or "" if there is none. The cursor holds the SortKey of
+// the last hit: even if sites are added, removed and moved, unchanged ones are neither repeated nor left out. The cursor is
+// not signed; a caller that hands it to clients must do so if needed.
 type Result struct {
 	Hits []Hit
 	Next string
 }
 
-// Engine finds sites. It is safe for concurrent use. It finds what was written before the query, as far as the engine
-// was told of it, or the error says why not. An account that it knows nothing of has no sites.
+// Engine finds sites. It is safe for concurrent use. It finds everything that was written before the query, as far as the
+// engine was notified of it, or returns the error that prevents it. An unknown account has no sites.
 //
 // Errors: ErrInvalidQuery, ErrInvalidCursor, ErrStaleIndex, *table.StoppedError, that of ctx, and those of the database
 // and the server that the engine uses.
 type Engine interface {
 	Search(ctx context.Context, q Query) (Result, error)
-	// Count counts what Search finds on all pages together. It looks at every site that is found where facets are asked for.
+	// Count counts what Search finds on all pages together. If facets are asked for, it looks at every site that is found.
 	Count(ctx context.Context, q Query, facets []Facet) (Counts, error)
 }
 
 var (
-	// ErrInvalidQuery: the query makes no sense, as Validate says.
+	// ErrInvalidQuery means that Validate rejects the query.
 	ErrInvalidQuery = errors.New("not a question about sites")
-	// ErrInvalidCursor: the cursor is not one that was given, or was given for another order.
+	// ErrInvalidCursor means that the cursor does not come from a search, or comes from one with another order.
 	ErrInvalidCursor = errors.New("not a cursor of this search")
-	// ErrStaleIndex: what was written cannot be found yet, although the engine waited for it.
+	// ErrStaleIndex means that recent writes cannot be found yet, although the engine waited for them.
 	ErrStaleIndex = errors.New("the search of sites is behind what was written")
 )
 
-// Validate is nil when an engine can answer the query, and else ErrInvalidQuery with the reason. ParseCursor checks the
-// cursor.
+// Validate returns nil if an engine can answer the query, and otherwise ErrInvalidQuery with the reason. The cursor is
+// checked by ParseCursor.
 func (q Query) Validate() error {
 	switch {
 	case q.Limit < 1:
@@ -133,10 +133,10 @@ func (q Query) Validate() error {
 	return nil
 }
 
-// TrimmedText is the text, "" when it is blank.
+// TrimmedText returns the text, or "" if it is blank.
 func (q Query) TrimmedText() string { return strings.TrimSpace(q.Text) }
 
-// EffectiveSort is the order that the whole query asks for. ByRelevance means that there is a text.
+// EffectiveSort returns the order that the whole query asks for. It is ByRelevance only if there is a text.
 func (q Query) EffectiveSort() Sort {
 	switch {
 	case q.Sort == ByName, q.Sort == ByDistance:
@@ -149,7 +149,7 @@ func (q Query) EffectiveSort() Sort {
 	return ByName
 }
 
-// SortKey is where a hit stands in the order of a search. What the order does not look at is zero.
+// SortKey is the sort key of a hit in the order of a search. Fields that the order does not use are zero.
 type SortKey struct {
 	Rank        uint64  // the lower, the more relevant: RankTypo, RankPrefix and RankWords added up
 	Distance    float64 // metres from the center, +Inf for a site without a position
@@ -185,7 +185,7 @@ func (q Query) FormatCursor(after SortKey) string {
 	return cursorEncoding.EncodeToString(append(b, after.Referential...))
 }
 
-// ParseCursor reads the query's cursor. ok is false when there is none. The only error is ErrInvalidCursor.
+// ParseCursor reads the query's cursor. ok is false if there is none. The only error is ErrInvalidCursor.
 func (q Query) ParseCursor() (p SortKey, ok bool, err error) {
 	if q.After == "" {
 		return p, false, nil
@@ -207,7 +207,7 @@ func (q Query) ParseCursor() (p SortKey, ok bool, err error) {
 	return p, true, nil
 }
 
-// cursorKind is the first byte of a cursor. It keeps the cursor of one order from being used in another.
+// cursorKind returns the first byte of a cursor. It keeps the cursor of one order from being used in another.
 func (q Query) cursorKind() byte {
 	switch order := q.EffectiveSort(); {
 	case order == ByName:
@@ -220,8 +220,7 @@ func (q Query) cursorKind() byte {
 	return 'q'
 }
 
-// Box lies between two meridians and two parallels, in degrees. Where West is greater than East it crosses the
-// antimeridian.
+// Box lies between two meridians and two parallels, in degrees. If West is greater than East, it crosses the antimeridian.
 type Box struct{ West, South, East, North float64 }
 
 func (b Box) isValid() bool {
@@ -239,7 +238,7 @@ func (b Box) Contains(p geo.Point) bool {
 	return p.Lon >= b.West || p.Lon <= b.East
 }
 
-// BoxAround is a box that holds every point within n metres of p. Its corners are farther away.
+// BoxAround returns a box that contains every point within the given distance of p. Its corners are farther away.
 func BoxAround(p geo.Point, metres float64) Box {
 	angle := metres/geo.EarthRadius + 1e-9 // never smaller than the circle, however numbers are rounded
 	south, north := p.Lat-angle/geo.Radian, p.Lat+angle/geo.Radian

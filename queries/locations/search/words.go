@@ -8,26 +8,26 @@ import (
 	"lieudit/schemas/locations"
 )
 
-// MaxQueryWords is how many words of a text are looked for. Later words are ignored.
+// MaxQueryWords is how many words of a text are looked for. Further words are ignored.
 const MaxQueryWords = 10
 
 // Word is a word of a query's text.
 type Word struct {
 	Text              string   // folded: lower case, without accents, œ as oe
 	Expansions        []string // what an abbreviation stands for: the site has all of these words; nil for other words
-	MayBePrefix       bool     // it may be the beginning of a site's word
-	AllowsPrefixTypos bool     // and that with typos: the last word, which is still being typed
+	MayBePrefix       bool     // it may be a prefix of a site's word
+	AllowsPrefixTypos bool     // the prefix may have typos: the last word, which is still being typed
 }
 
 const (
-	// MaxEarlyPrefixes is how many words before the last one may be beginnings. Each doubles the work of an engine that has no "or".
+	// MaxEarlyPrefixes is how many words before the last one may be prefixes. Each doubles the work of an engine without "or".
 	MaxEarlyPrefixes = 2
-	// MinEarlyPrefixLetters is how many letters such a word has at least. Shorter words, as de or la, begin too many others.
+	// MinEarlyPrefixLetters is the minimum length of such a word in letters. Too many words begin with a shorter one, such as de or la.
 	MinEarlyPrefixLetters = 3
 )
 
-// Match compares the word with one of a site: how many typos turn it into that, or into its beginning. Expansions are not looked at.
-// isPrefix says that it is like the beginning only, or like that with fewer typos. ok is false for other words.
+// Match compares the word with a word of a site. typos is how many typos separate it from that word, or from a prefix of it; isPrefix
+// reports that only the prefix matches, or matches with fewer typos. ok is false if neither matches. Expansions are ignored.
 func (w Word) Match(term string) (typos int, isPrefix, ok bool) {
 	whole, isWhole := CountTypos(w.Text, term, false)
 	if isWhole && whole == 0 {
@@ -43,13 +43,12 @@ func (w Word) Match(term string) (typos int, isPrefix, ok bool) {
 	return typos, ok && !(isWhole && whole == typos), ok
 }
 
-// QueryWords are the words of a text, at most MaxQueryWords. Signs, spaces and apostrophes separate words; digits and
-// letters separate each other, save for the ending of an ordinal. The sign of a number (n° 12) says nothing and is left
-// out.
+// QueryWords returns the words of a text, at most MaxQueryWords. Punctuation, spaces and apostrophes separate words, as does a change
+// between digits and letters, except in an ordinal. The number sign (n° 12) carries no meaning and is left out.
 func QueryWords(query string) []Word {
 	var words []Word
 	for _, t := range text.Terms(query) {
-		if t.Part { // a further word of what the abbreviation before stands for
+		if t.Part { // a further word of the preceding abbreviation's expansion
 			last := &words[len(words)-1]
 			last.Expansions = append(last.Expansions, t.Text)
 			continue
@@ -62,7 +61,7 @@ func QueryWords(query string) []Word {
 	early := 0
 	for i := range words {
 		w, isLast := &words[i], i == len(words)-1
-		if len(w.Expansions) == 1 && w.Expansions[0] == w.Text { // it stands for itself alone, and is not an abbreviation
+		if len(w.Expansions) == 1 && w.Expansions[0] == w.Text { // it only stands for itself, so it is not an abbreviation
 			w.Expansions = nil
 		}
 		w.AllowsPrefixTypos = isLast
@@ -73,14 +72,14 @@ func QueryWords(query string) []Word {
 	return words
 }
 
-// mayBeEarlyPrefix reports whether a word before the last one may be a beginning: it is neither short, nor an abbreviation, nor a number,
-// which would be the beginning of longer numbers.
+// mayBeEarlyPrefix reports whether a word before the last one may be a prefix: it must be long enough and neither an abbreviation nor a
+// number, which would match longer numbers.
 func (w Word) mayBeEarlyPrefix() bool {
 	return w.Expansions == nil && !('0' <= w.Text[0] && w.Text[0] <= '9') && utf8.RuneCountInString(w.Text) >= MinEarlyPrefixLetters
 }
 
-// VisitTerms calls yield with each word that a text of a site is found by: those it is written in, and those that its
-// abbreviations stand for. Some words come more than once.
+// VisitTerms calls yield with each word by which a text of a site is found: the words of the text, and those that its abbreviations stand
+// for. It may yield a word more than once.
 func VisitTerms(s string, yield func(word string)) {
 	for _, t := range text.Terms(s) {
 		typed := t.Typed + t.Tail
@@ -93,7 +92,7 @@ func VisitTerms(s string, yield func(word string)) {
 	}
 }
 
-// Field is where in a site a word is. A word that is in several fields counts for the first of them.
+// Field is the field of a site that a word is in. A word in several fields counts for the first of them.
 type Field uint8
 
 // Fields of a site.
@@ -107,11 +106,11 @@ const (
 // 0 is for a site whose external id is the text.
 const (
 	RankTypo   = 1 << 16 // for each typo
-	RankPrefix = 1 << 8  // for each word that is the beginning of the site's word, or stands for it
-	RankWords  = 1       // of a site that has all words in its name, as they are. Each word elsewhere adds its Field.
+	RankPrefix = 1 << 8  // for each word that is a prefix of the site's word, or stands for it
+	RankWords  = 1       // of a site that has all words in its name, unchanged. Each word in another field adds its Field.
 )
 
-// VisitTexts calls yield with each text of a site that is searched, and with its field. a may be nil.
+// VisitTexts calls yield with each searched text of a site and its field. a may be nil.
 func VisitTexts(name string, tags []string, a *locations.SiteAddress, yield func(text string, field Field)) {
 	yield(name, InName)
 	if a != nil {
@@ -128,10 +127,10 @@ func VisitTexts(name string, tags []string, a *locations.SiteAddress, yield func
 	}
 }
 
-// FoldName is a site's name as sites are sorted by it: folded, "" where nothing is left of it.
+// FoldName returns a site's name as a sort key: folded, "" if nothing is left of it.
 func FoldName(name string) string { return text.Fold(name) }
 
-// FoldTag is the same for tags that count as equal: the folded tag, or where nothing is left of it the tag itself.
+// FoldTag returns the same text for tags that count as equal: the folded tag or, if nothing is left of it, the tag itself.
 func FoldTag(tag string) string {
 	if folded := text.Fold(tag); folded != "" {
 		return folded
@@ -139,11 +138,11 @@ func FoldTag(tag string) string {
 	return strings.TrimSpace(tag)
 }
 
-// MaxTypoLetters is the length of the longest word, in letters, that is looked for with typos.
+// MaxTypoLetters is the maximum length, in letters, of a word that may have typos.
 const MaxTypoLetters = 48
 
-// AllowedTypos is how many typos a typed word may have: none in a number or in less than four letters, one in less than
-// eight, otherwise two.
+// AllowedTypos returns how many typos a typed word may have: 0 in a number or in fewer than four letters, 1 in fewer than eight,
+// otherwise 2.
 func AllowedTypos(typed string) int {
 	n := utf8.RuneCountInString(typed)
 	switch {
@@ -155,9 +154,8 @@ func AllowedTypos(typed string) int {
 	return 2
 }
 
-// CountTypos counts the typos that turn word into typed, or, with prefix, a beginning of word: letters to insert, drop,
-// change or swap with their neighbour. One in the first letter counts for two. ok is false when there are more than
-// AllowedTypos.
+// CountTypos counts the typos that turn word into typed, or, with prefix, a beginning of word: letters to insert, drop, change or swap
+// with their neighbour. A typo in the first letter counts as two. ok is false if there are more than AllowedTypos.
 func CountTypos(typed, word string, prefix bool) (int, bool) {
 	if typed == word || prefix && strings.HasPrefix(word, typed) {
 		return 0, true
@@ -177,8 +175,8 @@ func CountTypos(typed, word string, prefix bool) (int, bool) {
 	return n, n <= maxTypos
 }
 
-// editDistance is the Damerau-Levenshtein distance (optimal string alignment) of a to b, or, with prefix, to the
-// nearest beginning of b. It keeps three rows on the stack.
+// editDistance returns the Damerau-Levenshtein distance (optimal string alignment) of a to b or, with prefix, to the nearest prefix of b.
+// It keeps three rows on the stack.
 func editDistance(a, b []rune, prefix bool) int {
 	var rows [3][MaxTypoLetters + 1]int
 	beforeLast, last, row := &rows[0], &rows[1], &rows[2]
