@@ -45,7 +45,7 @@ func main() {
 // would swallow every further signal until its stop function is called.
 func newInterruptContext() context.Context {
 	ctx, cancel := context.WithCancel(context.Background())
-	signals := make(chan os.Signal, 1) // a signal is dropped where the channel has no room
+	signals := make(chan os.Signal, 1) // a signal is dropped if the channel has no room
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
 	go func() {
 		<-signals
@@ -55,7 +55,7 @@ func newInterruptContext() context.Context {
 	return ctx
 }
 
-// terminalColumns is the width of the terminal behind a file, 0 where it is none.
+// terminalColumns returns the width of the terminal behind a file, 0 if the file is not a terminal.
 func terminalColumns(f *os.File) int {
 	columns, _, err := term.GetSize(int(f.Fd()))
 	if err != nil {

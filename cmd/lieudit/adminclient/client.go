@@ -1,10 +1,10 @@
 // Package adminclient is the HTTP client of the command line, for the customer area and for the API. It sends requests
-// with a token, follows the cursors of lists and turns refusals into errors that people can read. Its constraint: JSON
-// stays byte for byte as the service sent it, so that commands can print fields that this release does not know.
+// with a token, follows the cursors of lists and turns refusals into errors that people can read. It keeps JSON byte for
+// byte as the service sent it, so that commands can print fields that this release does not know.
 //
 // New or NewAPI makes a Client. Get, Post, Put, PostForList and Download send one request, List one for each page. The
-// client does not retry: whether a write may be repeated is for its caller to decide. A request without any answer is an
-// *UnreachableError, an answer of any status but 2xx an *APIError; other errors are about the body of the answer.
+// client does not retry: its caller decides whether a write may be repeated. A request without an answer is an
+// *UnreachableError, an answer with a status other than 2xx an *APIError; other errors are about the body of the answer.
 package adminclient
 
 import (
@@ -32,7 +32,7 @@ const (
 	maxResponseBytes = 64 << 20    // of an answer that is read whole
 )
 
-// errTooLarge: the answer has more than maxResponseBytes. Lists have pages, and exports are downloaded, so that no answer needs more.
+// errTooLarge means that an answer has more than maxResponseBytes. Lists have pages and exports are downloaded, so no answer needs more.
 var errTooLarge = fmt.Errorf("it is larger than %d MiB", maxResponseBytes>>20)
 
 // Client sends requests to one customer area or one API with one token. It is safe for concurrent use. The paths that its
@@ -133,8 +133,8 @@ func (c *Client) List(ctx context.Context, path string, query url.Values) iter.S
 	}
 }
 
-// PostForList sends a body and yields the results of the list in the answer, which has one page. Where the request fails,
-// the error is the only thing yielded. Each run of the iterator sends the request.
+// PostForList sends a body and yields the results of the list in the answer, which has one page. If the request fails, it
+// yields only the error. Each run of the iterator sends the request.
 func (c *Client) PostForList(ctx context.Context, path string, body any) iter.Seq2[json.RawMessage, error] {
 	return func(yield func(json.RawMessage, error) bool) {
 		var p listPage
@@ -186,8 +186,8 @@ func (c *Client) fetchPage(ctx context.Context, path string, query url.Values, c
 	return p, nil
 }
 
-// Download copies the body at a path to out while it arrives, so its size is not limited. After an error out may hold a
-// part of the body.
+// Download copies the body at a path to out as it arrives, so its size is not limited. After an error out may hold part
+// of the body.
 func (c *Client) Download(ctx context.Context, path string, query url.Values, out io.Writer) error {
 	resp, err := c.sendRequest(ctx, http.MethodGet, path+"?"+query.Encode(), nil)
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// UnreachableError says that a request got no answer. Whether the service received the request is not known.
+// UnreachableError means that a request got no answer. Whether the service received it is unknown.
 type UnreachableError struct {
 	Address string
 	Err     error
@@ -38,8 +38,8 @@ type FieldError struct {
 // Error is the detail for people: one line, or one for each wrong field.
 func (e *APIError) Error() string { return strings.Join(e.Lines, "\n") }
 
-// codedDetail is the two forms of a refusal next to a text and a list: a detail with a code and a message, or a body that
-// has a message and no detail (section 7 of the specification).
+// codedDetail covers the two forms of a refusal that are neither a text nor a list: a detail with a code and a message, or
+// a body with a message and no detail (section 7 of the specification).
 type codedDetail struct {
 	Code    string `json:"code"`
 	Message string `json:"message"`

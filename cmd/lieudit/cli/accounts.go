@@ -41,7 +41,7 @@ func describePlans() string {
 	return strings.Join(texts, ", ")
 }
 
-// accountOpenCommand is lieudit account open: POST /accounts. The service chooses the id where none is given. The volume is
+// accountOpenCommand is lieudit account open: POST /accounts. The service chooses the id if none is given. The volume is
 // the plan's own unless --quota gives another. An account has no key at first.
 func (p Program) accountOpenCommand() *cli.Command {
 	return &cli.Command{
@@ -65,7 +65,7 @@ func (p Program) accountOpenCommand() *cli.Command {
 }
 
 // openAccount sends POST /accounts. An empty field leaves the choice to the service. A start that is not a date is wrong usage;
-// all else is for the service to check.
+// the service checks everything else.
 func openAccount(ctx context.Context, s session) error {
 	request := body.OpenAccount{
 		ID:     s.String("id"),
@@ -88,8 +88,8 @@ func openAccount(ctx context.Context, s session) error {
 	return printResource(s, raw, s.printOpenedAccount)
 }
 
-// printOpenedAccount prints the id alone where Out is not a terminal, so that a script can keep it in a variable. For people
-// it prints the account and the next step.
+// printOpenedAccount prints only the id if Out is not a terminal, so that a script can keep it in a variable. For people it
+// prints the account and the next step.
 func (s session) printOpenedAccount(a body.Account) error {
 	if !s.IsTerminal {
 		return s.PrintLine("%s", a.ID)
@@ -136,7 +136,7 @@ func describeAgency(isAgency bool, agency string) string {
 	return ""
 }
 
-// formatPeriod is the first day of the running period, "" when there is none.
+// formatPeriod returns the first day of the current period, "" if there is none.
 func (s session) formatPeriod(a body.Account) string {
 	if a.Period.Start.IsZero() {
 		return ""

@@ -24,7 +24,7 @@ func (p Program) auditCommand() *cli.Command {
 		p.auditLogCommand(), p.auditStateCommand())
 }
 
-// accountFlag names the account in place of the argument, for those who write the account as a flag.
+// accountFlag names the account instead of the argument, for those who write the account as a flag.
 func accountFlag() cli.Flag {
 	return &cli.StringFlag{Name: "account", Usage: "`ID` of the account, in place of the argument"}
 }
@@ -100,7 +100,7 @@ func printAuditLog(ctx context.Context, s session) error {
 	return nil
 }
 
-// timeRangeQuery is a query with the instants of --from and --to; each is left out where its flag is. A time that cannot be
+// timeRangeQuery returns a query with the instants of --from and --to, each only if its flag is set. A time that cannot be
 // read is wrong usage.
 func (s session) timeRangeQuery() (url.Values, error) {
 	query := url.Values{}

@@ -45,7 +45,7 @@ older than the log: it has the keys of what the log holds.`,
 	}
 }
 
-// backupFlags are the flags that say where the parts of a service are, for a backup and for a restore.
+// backupFlags returns the flags that locate the parts of a service, for a backup and for a restore.
 func (p Program) backupFlags() []cli.Flag {
 	return []cli.Flag{
 		p.dataFlag(),
@@ -257,7 +257,7 @@ func parseKeyName(text string) (backup.KeyName, error) {
 // errNotAnswered: the questions ended without an answer.
 var errNotAnswered = errors.New("nothing was restored")
 
-// askSince asks for each thing that was erased or revoked. Where there is none it asks whether that is so.
+// askSince asks for everything that was erased or revoked. If the operator names nothing, it asks for confirmation.
 func (p Program) askSince(m backup.Manifest) (since backup.Since, err error) {
 	fmt.Fprintf(p.Err, "The backup is of %s. What was erased or revoked since would be back: name it here.\n", p.formatTime(m.TakenAt))
 	lines := bufio.NewScanner(p.In)

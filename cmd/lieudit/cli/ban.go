@@ -70,8 +70,8 @@ func validateDate(text string) error {
 }
 
 // importVintage builds or copies a vintage from the sources and makes it the current one. It returns when the running
-// service and all other instances answer from it, and at once where none runs. It lowers the priority of the whole process, which does nothing
-// else, so that a service on this machine is not slowed down.
+// service and all other instances answer from it, or at once if no service runs. It lowers the priority of the whole
+// process, which does nothing else, so that a service on this machine is not slowed down.
 func (p Program) importVintage(ctx context.Context, c *cli.Command) (err error) {
 	sources, err := vintages.OpenSources(ctx, c.Args().Slice())
 	if err != nil {
@@ -146,7 +146,7 @@ type importResult struct {
 }
 
 // printImport prints the result of an import: with --json as one JSON object, otherwise the counts, the first bad rows and
-// whether a service answers from the vintage. Counts that are zero are left out where they only matter otherwise.
+// whether a service answers from the vintage. It leaves out counts that only matter if they are not zero.
 func (p Program) printImport(c *cli.Command, r importResult) error {
 	if c.Bool("json") {
 		return p.PrintJSON(r.jsonBody())
@@ -168,7 +168,7 @@ func (p Program) printImport(c *cli.Command, r importResult) error {
 	return r.taken.print(p)
 }
 
-// describeBadRows says how many rows were left out, and how many for which reason; "" when there are none.
+// describeBadRows tells how many rows were left out, in all and for each reason. It returns "" if there are none.
 func (r importResult) describeBadRows() string {
 	var why []string
 	for fault, n := range r.report.Faults {
@@ -282,8 +282,8 @@ type outputFile struct {
 	finish func(error) error // takes the error of writing, completes or removes the file, and returns the errors of both
 }
 
-// openOutput opens a file for output: standard output where the name is "-", a file compressed with gzip where the name
-// ends in .gz. finish leaves standard output open.
+// openOutput opens a file for output: standard output if the name is "-", a file compressed with gzip if the name ends in
+// .gz. finish leaves standard output open.
 func (p Program) openOutput(name string) (*outputFile, error) {
 	if name == "-" {
 		return &outputFile{p.Out, func(err error) error { return err }}, nil

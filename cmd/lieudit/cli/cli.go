@@ -1,6 +1,6 @@
-// Package cli is the command line of lieudit: its commands, their flags, what they print and their exit codes. Its
-// constraint: it uses the streams, the environment and the time zone of its process only through a Program, so that a
-// test runs every command as a shell does.
+// Package cli is the command line of lieudit: its commands, their flags, what they print and their exit codes. It uses the
+// streams, the environment and the time zone of its process only through a Program, so that a test runs every command as a
+// shell does.
 //
 // Program.Run builds the tree of commands and passes it to terminal.RunCommand. A method named xCommand declares one
 // command: its help, its flags and its action. The action reads the flags, does one piece of work in another package and
@@ -17,7 +17,7 @@
 //
 // terminal.RunCommand checks the arguments against a command's ArgsUsage before the action runs, so actions use required
 // arguments without a check. A result for people is a table or a list of fields; for programs it is JSON (--json), or the
-// one value that a script needs where standard output is not a terminal.
+// one value that a script needs if standard output is not a terminal.
 package cli
 
 import (

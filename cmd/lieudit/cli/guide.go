@@ -71,8 +71,8 @@ func (p Program) printGuide(c *cli.Command, name string) error {
 	return err
 }
 
-// defaultGuideWidth is the width of the guide where no terminal says its own, and maxGuideWidth the widest that is read with
-// ease.
+// defaultGuideWidth is the width of the guide if the terminal's width is unknown, and maxGuideWidth the widest that is easy
+// to read.
 const (
 	defaultGuideWidth = 80
 	maxGuideWidth     = 110

@@ -92,7 +92,7 @@ func importSites(ctx context.Context, s session) error {
 	return s.syncFile(ctx, file, read, known)
 }
 
-// syncFile asks for a dry run, shows it, stops where it looks wrong, and writes. A referential that is to be created is opened last.
+// syncFile asks for a dry run, shows it, stops if it looks wrong, and writes. If a referential is to be created, it is opened last.
 func (s session) syncFile(ctx context.Context, file *importFile, read *sitefile.Import, known map[string]sitefile.Site) error {
 	raw, would, isNew, err := s.dryRunSync(ctx, file, read)
 	if err != nil {
@@ -117,7 +117,7 @@ func (s session) syncFile(ctx context.Context, file *importFile, read *sitefile.
 	if err := describeRefusal("refused", would.Refusal); err != nil {
 		return err
 	}
-	saved, err := file.createMapping(read.Mapping) // before the sites: a mapping that cannot be kept is said while nothing is written
+	saved, err := file.createMapping(read.Mapping) // before the sites: if the mapping cannot be kept, nothing is written
 	if err != nil {
 		return fmt.Errorf("--mapping: %w\nnothing was written", err)
 	}
@@ -132,7 +132,7 @@ func (s session) syncFile(ctx context.Context, file *importFile, read *sitefile.
 	return s.printSync(raw, read)
 }
 
-// dryRunSync asks what a sync would do. isNew says that there is no such referential and --create is to open it; it is forecast then.
+// dryRunSync asks what a sync would do. isNew means that --create will open the referential; the sync is then forecast here.
 func (s session) dryRunSync(ctx context.Context, file *importFile, read *sitefile.Import) (raw json.RawMessage, would body.Synced, isNew bool, err error) {
 	raw, would, err = s.postSync(ctx, file.name, read, true)
 	refused := new(adminclient.APIError)
@@ -183,7 +183,7 @@ func newSyncBody(all []sitefile.Site, confirmed, isDryRun bool) any {
 	}{rows, confirmed, isDryRun}
 }
 
-// locateReadError adds to an error of reading a file its name and, where it is known, the line, as compilers write them.
+// locateReadError adds to an error of reading a file its name and, if known, the line, as compilers write them.
 func locateReadError(name string, err error) error {
 	if line, ok := errors.AsType[*record.LineError](err); ok {
 		return fmt.Errorf("%s:%d: %s\nnothing was written", name, line.Line, line.Reason)
@@ -191,8 +191,8 @@ func locateReadError(name string, err error) error {
 	return fmt.Errorf("%s: %w\nnothing was written", name, err)
 }
 
-// explainReadError adds to an error of reading a file the flags that read it. They are tried before they are proposed, and what else keeps
-// the file out is said with them: a user who follows a proposal should not be refused once more.
+// explainReadError adds to an error of reading a file the flags with which it can be read. It tries flags before it proposes them, and
+// reports any other error along with them: a user who follows a proposal should not be refused again.
 func (f *importFile) explainReadError(err error) error {
 	options, reason, flags := f.options, "", ""
 	titles, isTitles := errors.AsType[*record.TitleRowsError](err)
@@ -224,7 +224,7 @@ func (f *importFile) explainReadError(err error) error {
 	return fmt.Errorf("%s: %s\n  %s\nnothing was written", f.name, terminal.SanitizeText(reason), text)
 }
 
-// describeErrors is the error of a file with errors: each in a line, with what can be done in the next.
+// describeErrors returns the error for a file with errors: each on a line, with what can be done on the next.
 func describeErrors(name string, errs []mapping.Error) error {
 	var out strings.Builder
 	for _, o := range errs {
@@ -287,7 +287,7 @@ func explainSyncRefusal(err error) error {
 	return err
 }
 
-// describeRefusal is the error of a sync that the service refuses, as its dry run said; nil where it does not.
+// describeRefusal returns the error for a sync that the service would refuse according to its dry run, nil if it would not.
 func describeRefusal(verb string, refusal any) error {
 	if refusal == nil {
 		return nil
@@ -355,7 +355,7 @@ func (s session) openImport() (*importFile, error) {
 	return f, nil
 }
 
-// openInput opens a file, or a copy of standard input where the name is "-". The copy lives until it is closed.
+// openInput opens a file, or a copy of standard input if the name is "-". The copy exists until it is closed.
 func (s session) openInput(name string) (*os.File, error) {
 	if name != "-" {
 		return os.Open(name)
@@ -370,7 +370,7 @@ func (s session) openInput(name string) (*os.File, error) {
 	return spool, nil
 }
 
-// importOptions are the flags that say something about the file.
+// importOptions are the flags about the file.
 func (s session) importOptions() (sitefile.Options, error) {
 	o := sitefile.Options{Shapes: sitefile.Shapes(strings.ToLower(s.String("shapes")))}
 	o.Record.Sheet, o.Record.Encoding, o.Record.HeaderLine = s.String("sheet"), s.String("encoding"), s.Int("header")
@@ -398,7 +398,7 @@ func (s session) importOptions() (sitefile.Options, error) {
 	return o, nil
 }
 
-// savedMapping is the file of --mapping: what each column becomes, and what else the user said of the file.
+// savedMapping is the file of --mapping: what each column becomes, and the user's other settings for the file.
 type savedMapping struct {
 	Columns   map[string]string `json:"columns"` // mapping.Target.String by mapping.ColumnKey
 	ID        string            `json:"id,omitempty"`
@@ -410,7 +410,7 @@ type savedMapping struct {
 	Encoding  string            `json:"encoding,omitempty"`
 }
 
-// loadMapping reads the file of --mapping, where there is one already. Flags win over it.
+// loadMapping reads the file of --mapping, if it exists. Flags override it.
 func (f *importFile) loadMapping() error {
 	if f.mappingFile == "" {
 		return nil
@@ -438,7 +438,7 @@ func (f *importFile) loadMapping() error {
 	return f.loadTargets(saved.Columns)
 }
 
-// loadTargets takes the targets of a mapping, but for those of columns and fields that flags name.
+// loadTargets takes the targets of a mapping, except those of columns and fields that flags name.
 func (f *importFile) loadTargets(saved map[string]string) error {
 	given := f.options.Columns.Columns
 	isGiven := map[mapping.Field]bool{}
@@ -493,8 +493,8 @@ func (f *importFile) createMapping(m mapping.Mapping) (*outputFile, error) {
 	return file, nil
 }
 
-// knownSites are the sites that the referential has, for a file that was exported, which is compared with them, and for one of which some
-// values are not known. For another file, and if there is no referential yet, there are none.
+// knownSites returns the sites of the referential for a file that was exported, which is compared with them, and for a file
+// with formulas whose values are unknown. For any other file, and if there is no referential yet, it returns nil.
 func (s session) knownSites(ctx context.Context, read *sitefile.Import) (map[string]sitefile.Site, error) {
 	if !read.Mapping.IsExport && read.Info.UncomputedFormulas.Number == 0 {
 		return nil, nil

@@ -19,13 +19,13 @@ import (
 	"lieudit/schemas/refusal"
 )
 
-// The service makes a dry run only in a referential that exists, and the code of one that was opened is never free again. So with --create
+// The service makes a dry run only in a referential that exists, and the code of an opened one is never free again. So with --create
 // an import forecasts what its first sync would do, and opens the referential last:
 //
 //	dryRunSync ── no referential ──► forecastSync ──► syncFile: stops, question, mapping ──► openReferential ──► postSync
 
-// syncForecast is what the first sync of a referential would do, as a dry run says it. How many sites are placed by their address is left
-// out: only the service knows it.
+// syncForecast is what the first sync of a referential would do, in the form of a dry run. It leaves out how many sites are placed by
+// their address: only the service knows that.
 type syncForecast struct {
 	Created       int                `json:"crees"`
 	Changes       []body.SiteChange  `json:"changes"`
@@ -39,8 +39,8 @@ type syncForecast struct {
 	Refusal       any                `json:"refus,omitempty"`
 }
 
-// forecastSync is what the first sync of the file would do in a referential that is not there yet. The service has checked the form of
-// the sites when it said so; what it checks later is checked here. Only what others write meanwhile can make it wrong.
+// forecastSync returns what the first sync of the file would do in a referential that does not exist yet. The service checked the form of
+// the sites before it reported that; its later checks are made here. Only what others write meanwhile can make the forecast wrong.
 func (s session) forecastSync(ctx context.Context, file *importFile, read *sitefile.Import) (raw json.RawMessage, would body.Synced, err error) {
 	if err := s.checkReferentialCode(); err != nil {
 		return nil, would, err
@@ -90,7 +90,7 @@ func newForecast(me body.Me, all []sitefile.Site, checker *alert.Checker) syncFo
 	return f
 }
 
-// valueOf is a count of an account; 0 where it is not told.
+// valueOf returns a count of an account, 0 if it is unknown.
 func valueOf(n *int) int {
 	if n == nil {
 		return 0
@@ -126,7 +126,7 @@ func findContentFaults(all []sitefile.Site) (faults []adminclient.FieldError) {
 	return faults
 }
 
-// printOpening tells people that the referential would be opened, and how many sites the service would place by their address.
+// printOpening prints that the referential would be opened, and how many sites the service would place by their address.
 func (s session) printOpening(read *sitefile.Import) error {
 	if s.Bool("json") {
 		return nil
@@ -141,7 +141,8 @@ func (s session) printOpening(read *sitefile.Import) error {
 		terminal.EmptyIf(unplaced == 0, fmt.Sprintf("; %s places have no position and would be placed by their address where it is found", terminal.GroupThousands(unplaced))))
 }
 
-// writeFirstSync opens the referential and writes the sites of a file. Where the second fails the first stays, and it is said.
+// writeFirstSync opens the referential and writes the sites of a file. If the second step fails, the referential stays open and the error
+// says so.
 func (s session) writeFirstSync(ctx context.Context, file *importFile, read *sitefile.Import) (json.RawMessage, error) {
 	code := s.String("referential")
 	if _, err := s.client.Post(ctx, "/locations/referentiels", body.OpenReferential{Code: code}); err != nil {

@@ -122,7 +122,7 @@ func (s session) printSyncCounts(r body.Synced, read *sitefile.Import) error {
 		}
 	}
 	isNews := r.Created+r.Updated+r.Reactivated > 0
-	if isNews && !s.Bool("preview") && !s.IsTerminal { // else the preview has said them
+	if isNews && !s.Bool("preview") && !s.IsTerminal { // otherwise the preview has printed them
 		if err := s.printIssues(read); err != nil {
 			return err
 		}
@@ -172,7 +172,7 @@ func (s session) printChanges(r body.Synced, sites []sitefile.Site) error {
 	return nil
 }
 
-// printAlerts prints what the service doubts: each kind with its count, and the first of its sites with its line.
+// printAlerts prints the alerts of the service: each kind with its count, and the first of its sites with its line.
 func (s session) printAlerts(r body.Synced, sites []sitefile.Site) error {
 	counts := countAlerts(r)
 	for _, code := range sortedKeys(counts) {
@@ -188,11 +188,11 @@ func (s session) printAlerts(r body.Synced, sites []sitefile.Site) error {
 	return nil
 }
 
-// countAlerts is how many alerts there are of each code.
+// countAlerts counts the alerts of each code.
 func countAlerts(r body.Synced) map[string]int {
 	counts := map[string]int{}
 	text, err := json.Marshal(r.AlertCounts)
-	if err == nil { // numbers always encode
+	if err == nil { // always: numbers can be encoded
 		_ = json.Unmarshal(text, &counts)
 	}
 	return counts
@@ -215,7 +215,7 @@ func sortedKeys(m map[string]int) []string {
 	return keys
 }
 
-// describeUnplaced counts the sites without a position and names the first ten by their ids; "" when there are none.
+// describeUnplaced counts the sites without a position and names the first ten by their ids. It returns "" if there are none.
 func describeUnplaced(ids []string, reasons []body.Unplaced) string {
 	const maxShown = 10
 	shown := slices.Clone(ids[:min(len(ids), maxShown)])
@@ -230,7 +230,7 @@ func describeUnplaced(ids []string, reasons []body.Unplaced) string {
 	return terminal.EmptyIf(len(ids) == 0, fmt.Sprintf("%s (%s)", terminal.GroupThousands(len(ids)), strings.Join(shown, ", ")))
 }
 
-// describeStops is the error of an import that looks wrong; nil with --confirm, or where nothing does.
+// describeStops returns the error for an import that looks wrong, nil with --confirm or if nothing looks wrong.
 func (s session) describeStops(verb string, stops []string) error {
 	if len(stops) == 0 || s.Bool("confirm") {
 		return nil
@@ -238,8 +238,8 @@ func (s session) describeStops(verb string, stops []string) error {
 	return fmt.Errorf("%s: %s\nnothing was written; --confirm goes on", verb, strings.Join(stops, "\n"))
 }
 
-// confirmSync stops an import that looks wrong, unless --confirm says that it is meant: on a terminal it asks, elsewhere it is an
-// error. On a terminal it also asks before a file with a new mapping is written.
+// confirmSync stops an import that looks wrong, unless --confirm is given: on a terminal it asks, otherwise it returns an error. On a
+// terminal it also asks before it writes a file with a new mapping.
 func (s session) confirmSync(f *importFile, read *sitefile.Import, would body.Synced, stops []string) error {
 	if s.Bool("confirm") {
 		return nil
@@ -268,8 +268,8 @@ const (
 	minSwappedIDs     = 5
 )
 
-// findStops finds what stops an import without a terminal: positions at 0, 0 or turned round in more than 2 % of the sites, and ids
-// or values that a spreadsheet has changed.
+// findStops finds what stops an import without a terminal: positions at 0, 0 or with latitude and longitude exchanged in more than 2 % of
+// the sites, and ids or values that a spreadsheet has changed.
 func (s session) findStops(ctx context.Context, read *sitefile.Import, would body.Synced, known map[string]sitefile.Site) ([]string, error) {
 	var stops []string
 	counts := countAlerts(would)
@@ -295,7 +295,7 @@ func (s session) findStops(ctx context.Context, read *sitefile.Import, would bod
 	return append(stops, read.FindLosses(known)...), nil
 }
 
-// adviseExchange names the flags that exchange latitude and longitude, where positions lie in France only then.
+// adviseExchange names the flags that exchange latitude and longitude, if only that puts the positions in France.
 func (s session) adviseExchange(code string, read *sitefile.Import) string {
 	lat, hasLat := read.Mapping.Find(mapping.Lat)
 	lon, hasLon := read.Mapping.Find(mapping.Lon)

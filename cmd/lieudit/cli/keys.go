@@ -57,8 +57,8 @@ func issueKey(ctx context.Context, s session) error {
 	return printResource(s, raw, s.printIssuedKey)
 }
 
-// printIssuedKey prints the key alone where Out is not a terminal, so that a script can keep it in a variable. For people it
-// adds where the key may be used.
+// printIssuedKey prints only the key if Out is not a terminal, so that a script can keep it in a variable. For people it
+// adds where the key may be kept.
 func (s session) printIssuedKey(k body.Key) error {
 	s.printWarnings(k.Warnings)
 	if !s.IsTerminal {
@@ -221,7 +221,7 @@ func issueToken(ctx context.Context, s session) error {
 	return printResource(s, raw, s.printIssuedToken)
 }
 
-// printIssuedToken prints the token alone where Out is not a terminal, so that a script can keep it in a file or a variable.
+// printIssuedToken prints only the token if Out is not a terminal, so that a script can keep it in a file or a variable.
 func (s session) printIssuedToken(t body.AreaToken) error {
 	if !s.IsTerminal {
 		return s.PrintLine("%s", t.Token)
@@ -309,7 +309,7 @@ A log on EventStoreDB or on a node needs --eventstore; there the service may run
 // recoverTimeout bounds a recovery: a log on a server that is down would be waited for without an end.
 const recoverTimeout = time.Minute
 
-// recoverToken issues the token and says where it is. It does not print the token: the file is what the commands read.
+// recoverToken issues the token and names its file. It does not print the token: the commands read the file.
 func (p Program) recoverToken(ctx context.Context, c *cli.Command) error {
 	prefixes := token.DefaultPrefixes
 	prefixes.Area = c.String("area-prefix")

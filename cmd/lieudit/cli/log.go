@@ -144,7 +144,7 @@ func timeOrNil(t time.Time) *time.Time {
 	return &t
 }
 
-// isMissingLog reports whether there is no folder, or no log in it.
+// isMissingLog reports whether an error means that there is no folder, or no log in it.
 func isMissingLog(err error) bool {
 	return errors.Is(err, journal.ErrNoLog) || errors.Is(err, os.ErrNotExist)
 }
@@ -361,7 +361,7 @@ func listSome(names []string) string {
 	return fmt.Sprintf("%s and %d more", strings.Join(names[:most], " "), len(names)-most)
 }
 
-// printPutInPlace prints the commands that put the new log in the place of the damaged one, which is kept.
+// printPutInPlace prints the commands that replace the damaged log with the new one and keep the damaged one.
 func (p Program) printPutInPlace(c *cli.Command) error {
 	place, serve := filepath.Join(c.String("data"), "log"), "lieudit serve --data "+c.String("data")
 	if log := c.String("log"); log != "" {

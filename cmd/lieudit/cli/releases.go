@@ -17,19 +17,19 @@ import (
 	"lieudit/queries/mappedfile"
 )
 
-// What the commands on vintages and on road networks share.
+// This file holds what the commands on vintages and on road networks share.
 
-// takeoverTimeout and takeoverSpeed bound the time in which a running service verifies and opens a new release: so long, and so
-// many bytes of the file a second. After it the import is an error, although the release is current and the service may
-// still take it over. A service reads some 100 MB a second of it next to its requests.
+// takeoverTimeout and takeoverSpeed bound the time in which a running service verifies and opens a new release: the timeout
+// plus the size of the file at this speed in bytes per second. After that the import fails, although the release is current
+// and the service may still take it over. A service reads some 100 MB of it per second while it serves requests.
 const (
 	takeoverTimeout = time.Minute
 	takeoverSpeed   = 20 << 20
 	transferSpeed   = 2 << 20 // the same for the time in which all other instances fetch the file, one after the other, and verify it
 )
 
-// awaitServed waits until the running service answers from a new release, which is current already. It returns false at once
-// where no service runs.
+// awaitServed waits until the running service answers from a new release, which is already current. It returns false at once
+// if no service runs.
 func awaitServed[F any](ctx context.Context, folder releases.Folder[F], name string) (bool, error) {
 	info, err := os.Stat(folder.Path(name))
 	if err != nil {
@@ -40,16 +40,16 @@ func awaitServed[F any](ctx context.Context, folder releases.Folder[F], name str
 	return folder.AwaitServed(ctx, name)
 }
 
-// takeover is what became of a new release: whether a service runs on the folder and answers from it, and what other instances do.
+// takeover is the outcome for a new release: whether a service runs on the folder and answers from it, and what other instances do.
 type takeover struct {
 	isServed bool
-	dataPath string // of the data folder, absolute: whoever typed the command elsewhere than the service was started sees it
+	dataPath string // absolute path of the data folder: it shows if the command ran in another folder than the service
 	releases.Standing
-	isLate bool // the time in which instances take a release over has passed
+	isLate bool // the time limit for the takeover has passed
 }
 
-// awaitTakeover waits until the running service answers from a new release, and all other instances too. What is wrong with them is
-// no error here: takeover.err says it, after the result was printed.
+// awaitTakeover waits until the running service and all other instances answer from a new release. It returns no error for a problem
+// of another instance: takeover.err reports that once the result is printed.
 func awaitTakeover[F any](ctx context.Context, folder releases.Folder[F], name string) (t takeover, err error) {
 	if t.dataPath, err = filepath.Abs(filepath.Dir(filepath.Dir(folder.Path(name)))); err != nil {
 		return t, err
@@ -70,7 +70,7 @@ func awaitTakeover[F any](ctx context.Context, folder releases.Folder[F], name s
 	return t, err
 }
 
-// others are the instances besides the one that the release was imported at.
+// others returns the instances other than the one at which the release was imported.
 func (t takeover) others() (others []releases.InstanceStanding) {
 	for _, i := range t.Instances {
 		if !i.IsThis {
@@ -80,7 +80,7 @@ func (t takeover) others() (others []releases.InstanceStanding) {
 	return others
 }
 
-// print says which services answer from a new release.
+// print prints which services answer from a new release.
 func (t takeover) print(p Program) error {
 	others, behind := t.others(), t.Behind()
 	switch {
@@ -94,7 +94,7 @@ func (t takeover) print(p Program) error {
 	return p.PrintLine("The running service answers from it.")
 }
 
-// err says which instances do not answer from a new release; nil where all do, or none but this one can.
+// err names the instances that do not answer from a new release. It returns nil if all do, or if only this one can.
 func (t takeover) err() error {
 	switch t.State {
 	case releases.StandingSuperseded:
@@ -113,8 +113,8 @@ func (t takeover) err() error {
 	return nil
 }
 
-// currentRelease is the name of the current release. Where there is none the error is none, unless the folder had a release of
-// real data once.
+// currentRelease returns the name of the current release. If there is no release it returns the error none, or a
+// *releases.LostError if the folder once had a release of real data.
 func currentRelease[F any](folder releases.Folder[F], none error) (string, error) {
 	name, err := folder.Current()
 	if err == nil && name == "" {
@@ -133,15 +133,15 @@ func (p Program) newStatusCommand(usage string, action cli.ActionFunc) *cli.Comm
 		Usage: usage,
 		Flags: []cli.Flag{
 			p.dataFlag(),
-			&cli.BoolFlag{Name: "sha256", Usage: "reckon the file's SHA-256 too, by which another instance imports it"},
+			&cli.BoolFlag{Name: "sha256", Usage: "also compute the file's SHA-256, by which another instance imports it"},
 			&cli.BoolFlag{Name: "json", Usage: "print it as JSON"},
 		},
 		Action: action,
 	}
 }
 
-// openCurrent opens the current release and returns its name too. Where there is none the error is none, unless the folder had a
-// release of real data once; that of a damaged one says how to repair it.
+// openCurrent opens the current release and also returns its name. If there is no release it returns the error of
+// currentRelease. The error for a damaged release says how to repair it.
 func openCurrent[F any](folder releases.Folder[F], none error) (file F, name string, err error) {
 	if name, err = currentRelease(folder, none); err != nil {
 		return file, name, err
@@ -197,7 +197,7 @@ func (p Program) printStatus(fields []string, s releaseStatus) error {
 	return nil
 }
 
-// describeInstance says what an instance serves.
+// describeInstance describes what an instance serves.
 func describeInstance(i releases.InstanceStanding) string {
 	serves := "none"
 	if i.Serves != "" {
@@ -216,7 +216,7 @@ func describeInstance(i releases.InstanceStanding) string {
 	return name + ": " + serves
 }
 
-// describeStanding reports whether all instances are to serve a release; "" where nothing is known of it.
+// describeStanding describes whether all instances should serve a release. It returns "" if that is unknown.
 func (s releaseStatus) describeStanding() string {
 	switch s.standing.State {
 	case releases.StandingReleased:
@@ -272,7 +272,7 @@ func (p Program) describeRelease(s releaseStatus) []string {
 	}
 }
 
-// describeService says which service, if any, answers from the release.
+// describeService names the service, if any, that answers from the release.
 func (s releaseStatus) describeService() string {
 	switch {
 	case s.Served:
@@ -285,7 +285,7 @@ func (s releaseStatus) describeService() string {
 	return "no service runs on this data folder"
 }
 
-// takeoverJSON is what --json tells of the instances.
+// takeoverJSON is what --json prints about the instances.
 type takeoverJSON struct {
 	State     string         `json:"etat,omitempty"`
 	Reason    string         `json:"raison,omitempty"`
@@ -310,7 +310,7 @@ func stateNames() map[releases.StandingState]string {
 	}
 }
 
-// json is what --json tells of the instances.
+// json returns what --json prints about the instances.
 func (t takeover) json() takeoverJSON { return standingJSON(t.Standing) }
 
 // standingJSON is a standing, as --json prints it.

@@ -56,8 +56,8 @@ A finished network of another instance (lieudit roads status names its file) is 
 }
 
 // importNetwork builds or copies a road network and makes it the current one. It returns when the running service and all
-// other instances answer from it, and at once where none runs. It lowers the priority of the whole process, which does nothing else, so that a service on
-// this machine is not slowed down.
+// other instances answer from it, or at once if no service runs. It lowers the priority of the whole process, which does
+// nothing else, so that a service on this machine is not slowed down.
 func (p Program) importNetwork(ctx context.Context, c *cli.Command) (err error) {
 	begun := time.Now()
 	sources, err := releases.OpenSources(ctx, c.Args().Slice())
@@ -165,7 +165,7 @@ func (p Program) printNetworkImport(c *cli.Command, r networkImport) error {
 	return r.taken.print(p)
 }
 
-// describeLeftOut says how many turn restrictions no mode heeds, and why; "" when there are none.
+// describeLeftOut tells how many turn restrictions no mode observes, and why. It returns "" if there are none.
 func describeLeftOut(all []network.LeftOut) string {
 	total, reasons := 0, make([]string, len(all))
 	for i, l := range all {

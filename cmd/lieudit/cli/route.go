@@ -153,7 +153,7 @@ func computeRoute(ctx context.Context, s session) error {
 	return s.printRoute(found)
 }
 
-// printRoute prints a route for people: its bounds, the legs where there are several, the other ways, and the steps.
+// printRoute prints a route for people: its bounds, the legs if there are several, the alternatives, and the steps.
 func (s session) printRoute(found body.ComputedRoute) error {
 	t := terminal.Table{{"bound", "place", "met at", "distance", "time"}}
 	for i, b := range found.Bounds {
@@ -237,7 +237,7 @@ func placeName(b body.ResolvedBound) string {
 	return b.Input
 }
 
-// accessName is where a bound meets the road.
+// accessName names the road that a bound meets, and how far away it is.
 func accessName(a *body.Access) string {
 	if a == nil {
 		return ""

@@ -38,7 +38,7 @@ Ctrl-C lets running requests end, for 30 s at most; a second one does not wait. 
   lieudit serve --eventstore 'esdb://127.0.0.1:2113?tls=false' --postgres postgres://lieudit@127.0.0.1/lieudit`
 
 // serveCommand is lieudit serve. It checks the flags that depend on each other and runs Program.Serve until the context
-// ends. What can be seen in the flags alone is wrong usage (exit code 2); a service that cannot start has failed (1).
+// ends. An error in the flags alone is wrong usage (exit code 2); a service that cannot start has failed (1).
 func (p Program) serveCommand() *cli.Command {
 	return &cli.Command{
 		Name:        "serve",
@@ -81,7 +81,7 @@ func (p Program) serveCommand() *cli.Command {
 	}
 }
 
-// backendFlags are the flags that say where the service listens and which log, databases and searches it uses.
+// backendFlags returns the flags for the service's addresses, and for its log, databases and searches.
 func (p Program) backendFlags() []cli.Flag {
 	return []cli.Flag{
 		p.dataFlag(),
@@ -126,7 +126,7 @@ func (p Program) addressIndexFlag() cli.Flag {
 	return f
 }
 
-// ValidateMeilisearch refuses an address that is not of Meilisearch's form, and a missing one where the address index needs
+// ValidateMeilisearch refuses an address that is not of Meilisearch's form, and a missing one if the address index needs
 // it. The error is wrong usage. It does not repeat the address, which may hold a key.
 func ValidateMeilisearch(c *cli.Command, config service.Config) error {
 	if config.Meilisearch == "" {
@@ -175,13 +175,14 @@ func (p Program) behaviourFlags() []cli.Flag {
 	}
 }
 
-// acceptClockFlag is an operator's word that the machine's clock is right. variable holds it, too; effect is what else it does.
+// acceptClockFlag returns the flag with which an operator confirms that the machine's clock is right. variable sets it, too; effect is
+// what else it does.
 func (p Program) acceptClockFlag(variable, effect string) cli.Flag {
 	return &cli.BoolFlag{Name: "accept-clock", Usage: "take this machine's clock for right as it stands, although it has jumped or differs from the log's times" + effect, Sources: p.EnvSource(variable)}
 }
 
-// drainFlag is how long an instance that was told to end serves on. A proxy needs that time to notice; who presses Ctrl-C on a
-// terminal has none.
+// drainFlag returns the flag for how long an instance that is stopping continues serving. A proxy needs that time to notice; somebody
+// who presses Ctrl-C on a terminal has no proxy.
 func (p Program) drainFlag() cli.Flag {
 	f := &cli.DurationFlag{Name: "drain", Value: 5 * time.Second, Usage: "how long a service that is to end serves on, until proxies have noticed (0s on a terminal)", Sources: p.EnvSource("LIEUDIT_DRAIN"), Validator: terminal.NotNegative}
 	if p.IsTerminal {
@@ -412,7 +413,7 @@ func (p Program) rewrapVault(ctx context.Context, c *cli.Command) error {
 	if master == nil {
 		return terminal.NewUsageError(c, "there is no new master key: name a file with --%s-file, or set LIEUDIT_NEW_VAULT_KEY", newVaultKeyName)
 	}
-	// Only the vault is opened: of the configuration it needs where the vault is, and the clock for the lock of the folder.
+	// Only the vault is opened: this needs its location, and the clock for the lock of the folder.
 	config := service.Config{Data: c.String("data"), Postgres: c.String("postgres"), VaultKey: old, Now: time.Now}
 	keys, err := service.RewrapVault(ctx, config, master)
 	if err != nil {

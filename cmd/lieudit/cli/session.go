@@ -137,7 +137,7 @@ func (p Program) readAPIKey(c *cli.Command) (string, error) {
 	return "", errors.New("on whose account? name a secret key with LIEUDIT_KEY or --key-file FILE (lieudit key issue ACCOUNT)")
 }
 
-// readSecret reads a token or a key from a file, or the first 4 KiB of standard input where the file is "-". It removes the
+// readSecret reads a token or a key from a file, or the first 4 KiB of standard input if the file is "-". It removes the
 // spaces and line ends around the secret.
 func (p Program) readSecret(file string) (string, error) {
 	if file == "-" {
@@ -170,8 +170,8 @@ func apiAdvice() advice {
 	}
 }
 
-// addTo adds the advice for an error as a second line, where there is any. The error stays wrapped. Other errors, and nil,
-// are returned as they are.
+// addTo adds the advice for an error, if there is any, as a second line. The error stays wrapped. Other errors, and nil,
+// are returned unchanged.
 func (a advice) addTo(err error) error {
 	// An UnreachableError never holds an APIError, so the order of the cases does not matter.
 	var unreachable *adminclient.UnreachableError
@@ -180,7 +180,7 @@ func (a advice) addTo(err error) error {
 	switch {
 	case errors.As(err, &unreachable):
 		text = a.unreachable
-	case !errors.As(err, &refused): // neither: there is no advice
+	case !errors.As(err, &refused): // no advice
 	case refused.Status == http.StatusUnauthorized:
 		text = a.unauthorized
 	case refused.Status == http.StatusNotFound:
@@ -237,8 +237,8 @@ func printResults[T any](s session, results iter.Seq2[json.RawMessage, error], h
 	return s.PrintTable(t)
 }
 
-// printRawJSON prints JSON on one line and changes nothing else: fields that this release does not know are kept, and so is
-// the order of the fields.
+// printRawJSON prints JSON on one line, otherwise unchanged: fields that this release does not know are kept, and so is the
+// order of the fields.
 func (s session) printRawJSON(raw json.RawMessage) error {
 	// The service may answer with JSON on several lines; programs read one resource a line.
 	var line bytes.Buffer

@@ -11,8 +11,8 @@ import (
 	"lieudit/cmd/terminal"
 )
 
-// sitesCommand groups the export and import of a customer's sites: :export and :sync of the API. A site is one shop, depot
-// or other place of the customer; a referential is a named group of them. The commands use the customer's own key.
+// sitesCommand groups the export and import of a customer's sites: :export and :sync of the API. A site is a shop, a depot
+// or another place of the customer; a referential is a named group of sites. The commands use the customer's own key.
 func (p Program) sitesCommand() *cli.Command {
 	return terminal.NewGroup("sites", "Import and export the sites of a referential, with a customer's key", p.sitesImportCommand(), p.sitesExportCommand())
 }

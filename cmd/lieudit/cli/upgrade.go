@@ -37,8 +37,8 @@ func (p Program) upgradeStatusCommand() *cli.Command {
 	}
 }
 
-// upgradeFinishCommand is lieudit upgrade finish: POST /upgrade:finish. There is no way back from it, so it asks on a terminal,
-// and elsewhere needs --yes.
+// upgradeFinishCommand is lieudit upgrade finish: POST /upgrade:finish. It cannot be undone, so it asks on a terminal and
+// otherwise needs --yes.
 func (p Program) upgradeFinishCommand() *cli.Command {
 	return &cli.Command{
 		Name:        "finish",

@@ -228,7 +228,7 @@ answered.
 }
 
 // printReconciliation prints the comparison of the log with what is billed. Any difference is an error, so that a script can
-// rely on the exit code; unanswered requests alone are none.
+// rely on the exit code; unanswered requests are not a difference.
 func (s session) printReconciliation(raw json.RawMessage) error {
 	var r body.Reconciliation
 	if err := json.Unmarshal(raw, &r); err != nil {

@@ -65,7 +65,7 @@ func (f *formatter) endBlock() {
 	f.words, f.rows, f.isItem = nil, nil, false
 }
 
-// startItem begins an item. The first of a list stands behind an empty line.
+// startItem begins an item. An empty line precedes the first item of a list.
 func (f *formatter) startItem(text string) {
 	isNext := f.isItem
 	f.endBlock()
@@ -132,7 +132,7 @@ func (f *formatter) addRow(line string) {
 	f.rows = append(f.rows, cells)
 }
 
-// columnGap is how many spaces stand between two columns.
+// columnGap is the number of spaces between two columns.
 const columnGap = 2
 
 // writeTable writes the rows in aligned columns. The widest columns are folded until the table fits.
@@ -151,8 +151,8 @@ func (f *formatter) writeTable() {
 	}
 }
 
-// fitColumns returns the widths of the columns: as wide as their cells where all have room, otherwise the widest made narrower,
-// though never so that a word would be broken.
+// fitColumns returns the widths of the columns: those of their cells if they all fit, otherwise with the widest made narrower, but
+// never so narrow that a word would be broken.
 func (f *formatter) fitColumns() []int {
 	columns := 0
 	for _, row := range f.rows {
@@ -184,7 +184,7 @@ func (f *formatter) fitColumns() []int {
 	return widths
 }
 
-// longestWord is the number of columns of the longest word.
+// longestWord returns the number of columns of the longest word.
 func longestWord(text string) (longest int) {
 	for _, word := range strings.Fields(text) {
 		longest = max(longest, utf8.RuneCountInString(word))

@@ -1,6 +1,6 @@
 // Package guide holds the operators' guide and the files that come with it: chapters in Markdown, alert rules, a dashboard,
-// a unit of systemd. They are part of the program, so that every release explains itself. Its constraint: the files here are
-// the one source. The command line prints them, and whatever else shows them reads them here.
+// a unit of systemd. They are part of the program, so that every release explains itself. The files here are the only
+// source: the command line and everything else that shows them read them from this package.
 //
 //	chapters/*.md ──> Chapters, FindChapter ──> Chapter.Format ──> lieudit guide CHAPTER
 //	monitoring/*, systemd/* ──> Files, ReadFile ─────────────────> lieudit guide FILE, unchanged
@@ -21,7 +21,7 @@ var embedded embed.FS
 // Chapter is one chapter of the guide. Its Text is Markdown of a small kind: headings, paragraphs, lists of one level,
 // fenced code and tables.
 type Chapter struct {
-	Name  string // as it is asked for: one word
+	Name  string // one word, by which the command line finds it
 	Title string // the first heading
 	Text  string
 }
@@ -47,7 +47,7 @@ func Chapters() ([]Chapter, error) {
 	return all, nil
 }
 
-// UnknownError says that the guide has neither a chapter nor a file of a name.
+// UnknownError means that the guide has neither a chapter nor a file of a name.
 type UnknownError struct{ Name string }
 
 func (e *UnknownError) Error() string {
@@ -85,7 +85,7 @@ func Files() ([]string, error) {
 	return all, err
 }
 
-// ReadFile returns a file that comes with the guide, as it is. A name that Files does not list is an *UnknownError.
+// ReadFile returns a file that comes with the guide, unchanged. A name that Files does not list is an *UnknownError.
 func ReadFile(name string) ([]byte, error) {
 	all, err := Files()
 	if err != nil {

@@ -1,6 +1,6 @@
 // Package networks imports road networks into a data folder. A road network is one map of OpenStreetMap, built into a file on
-// which routes are found; its date is that of the map. Its one job is to say what package releases needs to know of road
-// networks, and to build one from a map. Its constraint: the current network stays served until the new one is complete.
+// which routes are found; its date is that of the map. The package tells package releases what is particular to road
+// networks, and builds one from a map. The current network stays served until the new one is complete.
 //
 //	Sources: a map, or a finished network ──> Import.Run ──> releases.Folder.Add ──> network.Build
 package networks
@@ -26,7 +26,7 @@ import (
 // Folder is the folder of road networks in a data folder.
 type Folder = releases.Folder[*network.Network]
 
-// FolderIn is the folder of road networks in a data folder. It need not exist yet.
+// FolderIn returns the folder of road networks in a data folder. It need not exist yet.
 func FolderIn(data string) Folder {
 	format := network.Format()
 	return releases.FolderIn(data, releases.Kind[*network.Network]{
@@ -41,7 +41,7 @@ func FolderIn(data string) Folder {
 	})
 }
 
-// LabelOf is what a folder needs to know of a road network. Its date is "map" where the map has none.
+// LabelOf returns the label of a road network. Its date is "map" if the map has none.
 func LabelOf(m network.Meta) releases.Label {
 	l := releases.Label{Date: "map", IsSynthetic: m.IsSynthetic}
 	if !m.Date.IsZero() {
@@ -71,7 +71,7 @@ const fetchInterval = 100 * time.Millisecond
 // can name them.
 const demoSeed = 2026
 
-// DateSource is where the date of a road network comes from.
+// DateSource is the source of a road network's date.
 type DateSource int
 
 // The sources, the best first.
@@ -88,7 +88,7 @@ type Summary struct {
 	DateSource DateSource
 }
 
-// SeveralError says that several maps were given, whose roads this program does not join.
+// SeveralError means that several maps were given, whose roads this program does not join.
 type SeveralError struct{ Count int }
 
 func (e *SeveralError) Error() string {
@@ -156,14 +156,14 @@ func (i Import) buildNetwork(ctx context.Context, path string) (s Summary, err e
 	return s, nil
 }
 
-// missingDate is the date of a map that says none, and where it comes from.
+// missingDate returns a date, and its source, for a map that has none.
 func (i Import) missingDate() (date string, from DateSource) {
 	if i.Date != "" {
 		return i.Date, DateOfCaller
 	}
 	date, isFileDate := i.Sources.RoughDate()
 	switch {
-	case date == "": // it was fetched from a server that says no date
+	case date == "": // it was fetched from a server that gave no date
 		return i.Now.UTC().Format(time.DateOnly), DateOfFile
 	case isFileDate:
 		return date, DateOfFile
@@ -171,7 +171,7 @@ func (i Import) missingDate() (date string, from DateSource) {
 	return date, DateInName
 }
 
-// nameSource names in an error the map as the operator did, once: an error that names the local file names the map instead.
+// nameSource makes an error name the map once, as the operator named it: an error that names the local file names the map instead.
 func nameSource(name, local string, err error) error {
 	if inner := errors.Unwrap(err); inner != nil && strings.HasPrefix(err.Error(), local+": ") {
 		err = inner
@@ -188,7 +188,7 @@ func isInvented(path string) (bool, error) {
 	return file.Header().Generator == synthetic.Generator, file.Close()
 }
 
-// fetchMap copies the map behind a URL to a path and reports how many bytes have come.
+// fetchMap copies the map behind a URL to a path and reports how many bytes have arrived.
 func (i Import) fetchMap(path string) error {
 	done := make(chan error, 1)
 	go func() {
@@ -207,8 +207,8 @@ func (i Import) fetchMap(path string) error {
 	}
 }
 
-// AddDemo invents the roads of a demo: along the streets with addresses that rows hold, and between their towns. The network is
-// the current one then.
+// AddDemo invents the roads of a demo, along the streets of the addresses in rows and between their towns, and makes that network the
+// current one.
 func AddDemo(ctx context.Context, f Folder, now time.Time, communes *commune.Table, rows iter.Seq2[ban.Row, error]) error {
 	streets, err := synthetic.ReadStreets(rows)
 	if err != nil {

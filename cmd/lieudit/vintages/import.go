@@ -1,7 +1,7 @@
 // Package vintages imports vintages of the address base into a data folder. A vintage is one release of the Base Adresse
-// Nationale (BAN), built into an index file; its millésime is the date of the data. Its one job is to say what package
-// releases needs to know of vintages, and to build one from the files of the base. Its constraint: an id_ban identifies an
-// address for customers across vintages, so an import carries them over or says why it cannot.
+// Nationale (BAN), built into an index file; its millésime is the date of the data. The package tells package releases what
+// is particular to vintages, and builds one from the files of the base. An id_ban identifies an address for customers
+// across vintages, so an import carries them over or says why it cannot.
 //
 //	Sources ──> Import.Run ──> releases.Folder.Add ──> vintage.Build, with the vintage before
 package vintages
@@ -20,13 +20,13 @@ import (
 	"lieudit/queries/mappedfile"
 )
 
-// DemoMillesime stands in place of a date in the vintage of invented addresses that a service builds for itself.
+// DemoMillesime replaces the date in the vintage of invented addresses that a service builds for itself.
 const DemoMillesime = releases.DemoDate
 
 // Folder is the folder of vintages in a data folder.
 type Folder = releases.Folder[*vintage.Vintage]
 
-// FolderIn is the folder of vintages in a data folder. It need not exist yet.
+// FolderIn returns the folder of vintages in a data folder. It need not exist yet.
 func FolderIn(data string) Folder {
 	return releases.FolderIn(data, releases.Kind[*vintage.Vintage]{
 		Noun: "vintage", Contents: "addresses",
@@ -40,7 +40,7 @@ func FolderIn(data string) Folder {
 	})
 }
 
-// LabelOf is what a folder needs to know of a vintage.
+// LabelOf returns the label of a vintage.
 func LabelOf(m vintage.Meta) releases.Label {
 	return releases.Label{Date: m.Millesime, IsSynthetic: m.Synthetic}
 }
@@ -57,7 +57,7 @@ type Import struct {
 	Now       time.Time                           // becomes part of the new vintage's name
 }
 
-// UnreadableCurrentError says that the current vintage cannot be read, so that its id_ban cannot be carried over. An
+// UnreadableCurrentError means that the current vintage cannot be read, so that its id_ban cannot be carried over. An
 // import without Fresh refuses rather than lose them.
 type UnreadableCurrentError struct{ Err error }
 
@@ -112,8 +112,8 @@ func (i Import) buildVintage(ctx context.Context, path, current string, rows ite
 	})
 }
 
-// openPrevious opens the vintage whose id_ban are carried over; nil: none is. Nothing is carried over between invented
-// and real addresses. A current vintage that is lost or damaged is an *UnreadableCurrentError.
+// openPrevious opens the vintage whose id_ban are carried over. It returns nil if no id is: ids are never carried over
+// between invented and real addresses. A current vintage that is lost or damaged is an *UnreadableCurrentError.
 func (i Import) openPrevious(ctx context.Context, current string, synthetic bool) (*vintage.Vintage, error) {
 	if i.Fresh {
 		return nil, nil
