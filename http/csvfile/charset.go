@@ -12,11 +12,11 @@ import (
 )
 
 // charset is how a file encodes its characters and ends its lines. Rows are read and written in the bytes of the file, and only cells
-// that are looked at are decoded. Two kinds of file are converted when they are read and converted back when they are written, because
-// encoding/csv cannot read them: UTF-16 becomes UTF-8, and if lines end with \r alone, \r and \n change places.
+// that are used are decoded. Two kinds of file are converted when they are read and converted back when they are written, because
+// encoding/csv cannot read them: UTF-16 becomes UTF-8, and if lines end with \r alone, \r and \n are swapped.
 type charset struct {
-	single *charmap.Charmap  // of one byte a character; nil: UTF-8 or UTF-16
-	wide   encoding.Encoding // UTF-16; nil: any other
+	single *charmap.Charmap  // of one byte per character; nil for UTF-8 and UTF-16
+	wide   encoding.Encoding // UTF-16; nil for any other
 	usesCR bool              // lines end with \r alone
 }
 
@@ -84,7 +84,7 @@ func (c charset) encodeCell(text string) string {
 	return string(out)
 }
 
-// isASCII reports whether a text has the same bytes in all charsets of one byte a character.
+// isASCII reports whether a text has the same bytes in all single-byte charsets.
 func isASCII(text string) bool {
 	for i := range len(text) {
 		if text[i] >= utf8.RuneSelf {
@@ -107,7 +107,7 @@ func nearestForm(r rune) string {
 	return string(letter)
 }
 
-// lineEndSwapper reads text in which \r and \n have changed places.
+// lineEndSwapper swaps \r and \n in the text that it reads.
 type lineEndSwapper struct{ io.Reader }
 
 func (s lineEndSwapper) Read(p []byte) (int, error) {

@@ -6,18 +6,18 @@ import (
 	"unicode/utf8"
 )
 
-// ColumnWriter writes the rows of a file with more columns. The text of all other cells stays as it is in the file, with two exceptions:
+// ColumnWriter writes the rows of a file with more columns. The text of all other cells is unchanged, with two exceptions:
 // surplus cells are joined in the last column, so that the added cells stand in their columns, and an open quote at the end of the file
 // is closed. It is safe for concurrent use.
 type ColumnWriter struct {
 	file      *File
 	separator string
 	added     []string
-	replaced  []int // for each column of the file, the added column that overwrites it; -1: none
+	replaced  []int // for each column of the file, the added column that overwrites it, or -1
 	appended  []int // the other added columns, which follow those of the file
 }
 
-// AddColumns returns a writer that adds columns. A column that the file already has is overwritten in its place.
+// AddColumns returns a writer that adds columns. A column that the file already has is overwritten.
 func (f *File) AddColumns(names []string) *ColumnWriter {
 	w := &ColumnWriter{file: f, separator: string(f.Separator), added: names, replaced: make([]int, len(f.Names))}
 	for i := range w.replaced {

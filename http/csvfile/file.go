@@ -16,9 +16,9 @@ import (
 type File struct {
 	Names     []string // of the columns, decoded, with the spaces around them
 	Encoding  string   // one of record.Encodings()
-	Separator rune     // between cells; a file of one column has one that it does not contain, if there is such
-	// FirstRow is the offset of the rows, which is where the row of names ends. Offsets count bytes of the text: those of the file,
-	// but for UTF-16, which is UTF-8 in the text.
+	Separator rune     // between cells; for a file of one column a character that it does not contain, if possible
+	// FirstRow is the offset of the rows, at which the row of names ends. Offsets count bytes of the text: those of the file,
+	// except for UTF-16, which is UTF-8 in the text.
 	FirstRow int64
 
 	charset
@@ -29,14 +29,14 @@ type File struct {
 	lineEnd  string // "\n" or "\r\n"
 }
 
-// Options say what Open would otherwise detect. The zero value detects everything.
+// Options set what Open would otherwise detect. The zero value detects everything.
 type Options struct {
-	FileName  string // helps to tell CSV from JSON; may be empty
+	FileName  string // helps to distinguish CSV from JSON; may be empty
 	Encoding  string // one of record.Encodings()
 	Separator rune
 }
 
-// FormatError says why a file is not CSV. Reason is a sentence about the file, with what its user can do.
+// FormatError says why a file is not CSV. Reason is a sentence about the file, with advice for the user.
 type FormatError struct{ Reason string }
 
 func (e *FormatError) Error() string { return e.Reason }
@@ -44,7 +44,7 @@ func (e *FormatError) Error() string { return e.Reason }
 // ErrEmpty says that a file has no row of names.
 var ErrEmpty = &FormatError{"the file is empty"}
 
-// Open detects the form of a file, for which it reads the file once, and reads its row of names. Its errors are *FormatError,
+// Open reads a file once to detect its form, and reads its row of names. Its errors are *FormatError,
 // *RowError and those of data, which stays in use as long as the file.
 func Open(data io.ReaderAt, size int64, o Options) (*File, error) {
 	if size == 0 {
@@ -99,7 +99,7 @@ func separatorOfNames(text []byte) rune {
 	return best
 }
 
-// toFormatError turns an error of package record, which reads more formats than CSV, into a *FormatError. Other errors stay.
+// toFormatError turns an error of package record, which reads more formats than CSV, into a *FormatError. It returns other errors unchanged.
 func toFormatError(err error) error {
 	format, ok := errors.AsType[*record.FormatError](err)
 	if !ok {
@@ -147,7 +147,7 @@ func endsLinesWithCR(text []byte) bool {
 // byteOrderMark is the character with which Excel begins files, as text.
 const byteOrderMark = "\uFEFF"
 
-// cutPreamble cuts what stands before the row of names.
+// cutPreamble cuts off what precedes the row of names.
 func (f *File) cutPreamble(start []byte, namesSeparator bool) (rest []byte) {
 	rest = bytes.TrimPrefix(start, []byte(byteOrderMark))
 	if namesSeparator {
@@ -157,7 +157,7 @@ func (f *File) cutPreamble(start []byte, namesSeparator bool) (rest []byte) {
 	return rest
 }
 
-// rarestSeparator returns the first separator that a text does not have outside of quotes, or a comma: results are to be told from
+// rarestSeparator returns the first separator that a text does not have outside quotes, or a comma. It must separate results from
 // the only column.
 func rarestSeparator(text []byte) rune {
 	var outside [256]bool
@@ -176,7 +176,7 @@ func rarestSeparator(text []byte) rune {
 	return ','
 }
 
-// readNames reads the row of names, which start begins with.
+// readNames reads the row of names at the beginning of start.
 func (f *File) readNames(start []byte) error {
 	rows := newRowReader(bytes.NewReader(start), f.Separator, 0)
 	header, err := rows.Read()
@@ -198,7 +198,7 @@ func (f *File) readNames(start []byte) error {
 }
 
 // Rows reads the rows from an offset on: FirstRow, or an Offset of an earlier reader. In UTF-16 all text before the offset is decoded
-// again, because an offset of the text is not a place in the file.
+// again, because an offset of the text is not one of the file.
 func (f *File) Rows(offset int64) (*RowReader, error) {
 	start := offset
 	if f.wide != nil {
@@ -239,5 +239,5 @@ func (f *File) Value(r Row, column int) string {
 	return f.decodeCell(r.Cells[column])
 }
 
-// IsText reports whether a row is text in the encoding of the file. In encodings of one byte a character every row is.
+// IsText reports whether a row is text in the encoding of the file. In single-byte encodings every row is.
 func (f *File) IsText(r Row) bool { return f.single != nil || utf8.ValidString(r.Text) }

@@ -2,9 +2,9 @@ package csvfile
 
 import "strings"
 
-// EscapeFormula is a text as a cell that a spreadsheet takes for a text: an apostrophe comes before one that begins like a
-// formula. It also comes before one that begins with apostrophes and then like a formula, so that UnescapeFormula gives every
-// text back.
+// EscapeFormula returns a cell that a spreadsheet reads as text: it puts an apostrophe before a text that begins like a
+// formula, or with apostrophes and then like a formula, so that UnescapeFormula restores every
+// text.
 func EscapeFormula(text string) string {
 	if beginsLikeFormula(text) {
 		return "'" + text
@@ -12,7 +12,7 @@ func EscapeFormula(text string) string {
 	return text
 }
 
-// UnescapeFormula takes off the apostrophe that EscapeFormula put before a text, and no other.
+// UnescapeFormula removes the apostrophe that EscapeFormula put before a text, and no other.
 func UnescapeFormula(cell string) string {
 	if text, ok := strings.CutPrefix(cell, "'"); ok && beginsLikeFormula(text) {
 		return text
@@ -20,8 +20,8 @@ func UnescapeFormula(cell string) string {
 	return cell
 }
 
-// beginsLikeFormula reports whether a text begins, behind any apostrophes, with a character that makes a spreadsheet
-// take it for a formula and run it.
+// beginsLikeFormula reports whether a text begins, after any apostrophes, with a character that makes a spreadsheet
+// read it as a formula and run it.
 func beginsLikeFormula(text string) bool {
 	text = strings.TrimLeft(text, "'")
 	return text != "" && strings.IndexByte("=+-@\t\r", text[0]) >= 0

@@ -25,7 +25,7 @@ func (e *RowError) Error() string {
 	return fmt.Sprintf("the row that begins with %q: %s", e.Beginning, e.Reason())
 }
 
-// Reason is the error without the place.
+// Reason is the error without the line.
 func (e *RowError) Reason() string { return "a quote is never closed, or a row is longer than 1 MiB" }
 
 // errTooLong says that a row is longer than maxRowBytes.
@@ -45,7 +45,7 @@ func (r *Row) Size() int { return 2*len(r.Text) + 24*len(r.Cells) }
 // RowReader reads rows together with their text. It is lenient, because customers' files need that: quotes may occur within a cell, and
 // rows may have more or fewer cells than the header. Empty lines are skipped.
 //
-// encoding/csv returns cells only. So a retainingReader below it keeps the text that it has read, and its InputOffset tells where in that
+// encoding/csv returns only cells. A retainingReader below it therefore keeps the text that it has read, and its InputOffset is where in that
 // text a row ends.
 type RowReader struct {
 	csv       *csv.Reader
@@ -62,7 +62,7 @@ func newRowReader(text io.Reader, separator rune, offset int64) *RowReader {
 	return &RowReader{csv: reader, retained: retained, separator: string(separator), start: offset, offset: offset}
 }
 
-// Offset is where the row that was read last ends.
+// Offset is the end of the last row that was read.
 func (r *RowReader) Offset() int64 { return r.offset }
 
 // Read reads the next row. At the end it returns io.EOF, and for a row that does not end a *RowError.
@@ -99,14 +99,14 @@ func (r *RowReader) next() (cells []string, text []byte, isOpen bool, err error)
 	if bytes.HasSuffix(whole, []byte("\n")) && !strings.HasSuffix(last, "\n") || bytes.IndexByte(text, '"') < 0 {
 		return cells, text, false, nil
 	}
-	// Only the last row can have no line end, or have it within its last cell. An open quote over several lines has swallowed rows.
+	// Only the last row can lack a line end, or have it within its last cell. An open quote over several lines has swallowed rows.
 	if isOpen = r.isOpen(text, len(cells)); isOpen && strings.Contains(last, "\n") {
 		return nil, nil, false, &RowError{firstLine(whole)}
 	}
 	return cells, text, isOpen, nil
 }
 
-// isOpen reports whether a cell that is written behind a row would become part of its last cell.
+// isOpen reports whether a cell written after a row would become part of its last cell.
 func (r *RowReader) isOpen(text []byte, cells int) bool {
 	longer := csv.NewReader(io.MultiReader(bytes.NewReader(text), strings.NewReader(r.separator)))
 	longer.Comma, longer.LazyQuotes, longer.FieldsPerRecord = r.csv.Comma, true, -1
@@ -114,7 +114,7 @@ func (r *RowReader) isOpen(text []byte, cells int) bool {
 	return err != nil || len(again) != cells+1
 }
 
-// findStarts finds where the cells of the row that was read last begin in its text.
+// findStarts finds where the cells of the last row begin in its text.
 func (r *RowReader) findStarts(text string, cells int) []int {
 	starts := make([]int, cells)
 	line, _ := r.csv.FieldPos(0)

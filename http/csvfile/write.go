@@ -10,8 +10,8 @@
 //	io.ReaderAt ─> Open ─> File ─> Rows ─> RowReader.Read ─> Row ─> ColumnWriter.AppendRow ─> Encode ─> bytes
 //	               form,   names            cells and text           text and added cells
 //
-// Package record detects encodings and separators, for imports too. Its own reader gives values only, and refuses what a File must give
-// back: an open quote, or too many cells.
+// Package record detects encodings and separators, for imports too. Its own reader returns only values, and refuses what a File must return
+// unchanged: an open quote, or too many cells.
 package csvfile
 
 import (
@@ -24,7 +24,7 @@ import (
 	"golang.org/x/text/language"
 )
 
-// Dialect is a way to write CSV: what separates cells, and whether a byte order mark comes first. Use RFC4180 or FrenchExcel.
+// Dialect is a form of CSV: the separator, and whether a byte order mark comes first. Use RFC4180 or FrenchExcel.
 type Dialect struct {
 	byteOrderMark string
 	separator     rune
@@ -79,8 +79,8 @@ func (d Dialect) NewSafeWriter(out io.Writer) *SafeWriter {
 	return w
 }
 
-// WriteRow writes a row: texts, each with EscapeFormula, and numbers after them as they are, because a minus before a number is no
-// formula. An error of writing may come only from Flush.
+// WriteRow writes a row: texts, each with EscapeFormula, and numbers after them unchanged, because a minus before a number is not a
+// formula. Flush may be the first to return a write error.
 func (w *SafeWriter) WriteRow(texts []string, numbers ...string) error {
 	w.row = w.row[:0]
 	for _, t := range texts {
@@ -98,7 +98,7 @@ func (w *SafeWriter) Flush() error {
 	return w.out.Flush()
 }
 
-// ExactWriter writes the rows of one file for programs: every cell stays as it is, line ends and formulas as well. It is not safe
+// ExactWriter writes the rows of one file for programs: every cell is unchanged, line ends and formulas as well. It is not safe
 // for concurrent use, and does not close what it writes to.
 type ExactWriter struct {
 	out       *bufio.Writer
@@ -113,7 +113,7 @@ func (d Dialect) NewExactWriter(out io.Writer) *ExactWriter {
 	return w
 }
 
-// FormatDecimal is a number with the decimal sign of the dialect: the comma in a French Excel. number has a decimal point or none.
+// FormatDecimal writes a number with the decimal sign of the dialect: the comma in a French Excel. number may have a decimal point.
 func (d Dialect) FormatDecimal(number string) string {
 	if d.separator == ';' {
 		return strings.Replace(number, ".", ",", 1)
@@ -121,7 +121,7 @@ func (d Dialect) FormatDecimal(number string) string {
 	return number
 }
 
-// WriteRow writes a row. An error may come only from Flush.
+// WriteRow writes a row. Flush may be the first to return an error.
 func (w *ExactWriter) WriteRow(cells ...string) error {
 	w.row = w.row[:0]
 	for i, cell := range cells {

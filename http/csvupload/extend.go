@@ -15,12 +15,12 @@ import (
 
 // Extension describes the columns that are added to a table.
 type Extension struct {
-	// Columns are their names. A column that the table already has is overwritten in its place.
+	// Columns are their names. A column that the table already has is overwritten.
 	Columns []string
 	// Fill returns a Result for each row of a batch. It is called for several batches concurrently. A row has at most as many cells as
 	// the table has columns; missing cells are empty. An error of Fill ends the work.
 	Fill func(ctx context.Context, rows [][]string) ([]Result, error)
-	// Refused are the added cells of a row that would become longer by more than maxAddedBytes.
+	// Refused are the added cells of a row that would grow by more than maxAddedBytes.
 	Refused []string
 	// AcquireWorker waits until Fill may be called for a batch; release is called after the batch.
 	AcquireWorker func(ctx context.Context) (release func(), err error)

@@ -47,7 +47,7 @@ type Upload struct {
 
 	data io.ReaderAt
 	size int64
-	file *os.File // holds data; nil: it is in memory
+	file *os.File // holds data; nil if it is in memory
 }
 
 // Receive reads a form. A file of budget.SmallBody bytes or more is written to a folder. The errors are those of reading the body,

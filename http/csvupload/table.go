@@ -24,7 +24,7 @@ func (e *FormatError) Error() string { return "no CSV file: " + e.Reason }
 
 // WidthError says that a row has more than MaxColumns cells.
 type WidthError struct {
-	Row   int // 0: the header
+	Row   int // 0 for the header
 	Cells int
 }
 

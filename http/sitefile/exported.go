@@ -56,7 +56,7 @@ var csvColumns = []string{
 }
 
 // csvWriter is a Writer of a CSV file. Its texts are those of csvfile.EscapeFormula, so that no spreadsheet runs one, and Read
-// takes off what that adds. Its numbers are as they are.
+// removes what that adds. Its numbers are unchanged.
 type csvWriter struct {
 	out     *csvfile.ExactWriter
 	dialect csvfile.Dialect

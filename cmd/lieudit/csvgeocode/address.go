@@ -19,9 +19,9 @@ var addressFields = []mapping.Field{
 	mapping.PostalCode, mapping.City, mapping.PostalTown, mapping.InseeCode,
 }
 
-// queries are the ways to read the address of a row, the likeliest first; none where it is empty. Columns that the job names make one
-// text. Of columns that were found out, the street makes a text with the postcode and the commune behind a comma, and the INSEE code
-// narrows the search. Of 41,432 questions of several kinds this answers 41,165 right, the columns joined without more 40,409. With
+// queries are the ways to read the address of a row, the likeliest first; empty if the row is. Columns that the job names make one
+// text. With detected columns, the street makes a text with the postcode and the commune after a comma, and the INSEE code
+// narrows the search. Of 41,432 questions of several kinds this answers 41,165 right, the columns simply joined 40,409. With
 // the parts in fields of their own it is 38,836, since people type the town into the street too, and with the postcode as a filter
 // 36,041, since many are wrong.
 func (h *header) queries(r csvfile.Row) []address.Query {
@@ -67,7 +67,7 @@ func (h *header) joinNamed(r csvfile.Row) string {
 	return joinWords(parts...)
 }
 
-// value is what a row has for a field: its column's cell, or where that is empty the one of the next column that can hold it.
+// value is what a row has for a field: the cell of its column or, if that is empty, of the next column that can hold it.
 func (h *header) value(r csvfile.Row, f mapping.Field) string {
 	for _, i := range h.found[f] {
 		if v := h.field(r, i); v != "" && !clean.IsEmptySign(v) {
@@ -77,11 +77,11 @@ func (h *header) value(r csvfile.Row, f mapping.Field) string {
 	return ""
 }
 
-// maxStreets bounds the lines of a row that are tried as the street.
+// maxStreets bounds the lines of a row that are searched as the street.
 const maxStreets = 2
 
-// streets are the lines of a row that may be the street, the likeliest first. One empty line stands for none: a commune alone can
-// answer. Where a file has both a street in parts and a whole line that says something else, the street comes first.
+// streets are the lines of a row that may be the street, the likeliest first. Without any it is one empty line, since a commune alone can
+// answer. If a file has both a street in parts and a whole line that differs, the street comes first.
 func (h *header) streets(r csvfile.Row) []string {
 	kind, name, whole := h.value(r, mapping.StreetType), h.value(r, mapping.StreetName), h.value(r, mapping.Line1)
 	street := joinWords(kind, name)
@@ -112,8 +112,8 @@ func (h *header) prependNumber(r csvfile.Row, street string) string {
 	return joinWords(number, h.value(r, mapping.Suffix), street)
 }
 
-// joinTown puts the postcode and the commune of a row behind a street. What stands in it already, or the postcode that the commune's
-// column holds too, is not said twice: words that are repeated make no match exact.
+// joinTown puts the postcode and the commune of a row after a street. What the street has already, or the postcode that the commune's
+// column holds too, is not repeated: with repeated words no match is exact.
 func (h *header) joinTown(r csvfile.Row, street string) string {
 	postcode, city := h.value(r, mapping.PostalCode), h.value(r, mapping.City)
 	if code, ok := clean.Postcode(postcode); ok {
@@ -141,7 +141,7 @@ func (h *header) joinTown(r csvfile.Row, street string) string {
 // townAtEnd is a line that ends in a postcode and a text without digits.
 var townAtEnd = regexp.MustCompile(`^(.*?)[\s,;–-]*\b([0-9]{5})\b[\s,–-]*([^0-9]*)$`)
 
-// splitTown splits a line that ends in a postcode, with or without a town. code is empty where it does not.
+// splitTown splits a line that ends in a postcode, with or without a town. code is empty if it does not.
 func splitTown(line string) (rest, code, town string) {
 	found := townAtEnd.FindStringSubmatch(line)
 	if found == nil {

@@ -32,22 +32,22 @@ import (
 // Job is one CSV file to geocode.
 type Job struct {
 	In, Out   string   // paths; next to Out a run keeps Out.part and Out.resume
-	Columns   []string // that hold the address, in order; none: they are found out
-	Postcode  string   // column with the postcode that a match must have; "": no such filter
-	CityCode  string   // column with the commune's INSEE code that a match must have; "": no such filter
-	Separator rune     // between fields; 0: it is found out
-	Encoding  string   // one of record.Encodings(); "": it is found out
-	Prefix    string   // of the names of the result's columns; "": the first of result_, result2_… that the file has not
-	Fallback  bool     // the commune that was typed answers where the address is not found
-	Explain   bool     // where nothing is found, the column motif says why
+	Columns   []string // that hold the address, in order; detected if empty
+	Postcode  string   // column with the postcode that a match must have; "" for no filter
+	CityCode  string   // column with the commune's INSEE code that a match must have; "" for no filter
+	Separator rune     // between fields; detected if 0
+	Encoding  string   // one of record.Encodings(); detected if ""
+	Prefix    string   // of the names of the result's columns; if "", the first of result_, result2_… that the file lacks
+	Fallback  bool     // the typed commune answers if the address is not found
+	Explain   bool     // if nothing is found, the column motif says why
 	Restart   bool     // drop the rows of an unfinished run and begin with the first
 	Engine    *address.Engine
 	Vintage   string              // name of the engine's vintage; a resumed run must have the same
-	Start     func(Layout)        // receives what was found in the file, before the first row is verified; may be nil
+	Start     func(Layout)        // receives the layout of the file before the first row is verified; may be nil
 	Progress  func(Counts, int64) // receives the counts and the bytes of text read, after each batch; may be nil
 }
 
-// UTF8 is the encoding that is held to its rules: a row that breaks them is counted, and its bytes are kept.
+// UTF8 is the encoding that is checked: a row that is not valid is counted, and its bytes are kept.
 const UTF8 = "utf-8"
 
 // Counts is the number of rows, in all and by result. A resumed run continues from the counts of the run before. The JSON
@@ -56,7 +56,7 @@ type Counts struct {
 	Rows        int `json:"lignes"`
 	Exact       int `json:"exactes"`
 	Probable    int `json:"probables"`
-	CommuneOnly int `json:"communes_seules"` // the commune answers in the place of the address
+	CommuneOnly int `json:"communes_seules"` // the commune answers instead of the address
 	NotFound    int `json:"introuvables"`
 	Skipped     int `json:"vides"`   // without an address
 	Errors      int `json:"erreurs"` // not text in the file's encoding
@@ -68,7 +68,7 @@ var ErrResultExists = errors.New("there is a result already")
 // Run geocodes the file and renames the result to Out once it is complete: Out never holds a part of a result. After an
 // error, a kill or the end of ctx, another Run of the same job resumes. Its errors are *csvfile.FormatError, *csvfile.RowError, *ColumnError,
 // *NoAddressError, ErrResultExists, ErrRunMismatch, ErrRunDamaged, ErrRunInProgress and those of files, of the engine and of
-// ctx. The counts are valid next to an error too: they are the rows that the next Run need not verify again.
+// ctx. The counts are valid even with an error: they are the rows that the next Run need not verify again.
 func (j Job) Run(ctx context.Context) (Counts, error) {
 	if err := j.checkOutIsFree(); err != nil {
 		return Counts{}, err
@@ -92,7 +92,7 @@ func (j Job) Run(ctx context.Context) (Counts, error) {
 	return partial.state.Counts, partial.moveIntoPlace(j.Out)
 }
 
-// checkOutIsFree returns ErrResultExists where Out exists.
+// checkOutIsFree returns ErrResultExists if Out exists.
 func (j Job) checkOutIsFree() error {
 	if _, err := os.Lstat(j.Out); err == nil {
 		return fmt.Errorf("%s: %w", j.Out, ErrResultExists)

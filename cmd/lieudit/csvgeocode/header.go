@@ -58,7 +58,7 @@ func (j Job) readHeader() (h header, err error) {
 	return h, nil
 }
 
-// explainFormat adds to a *csvfile.FormatError that another command reads the file. Other errors stay as they are.
+// explainFormat adds to a *csvfile.FormatError that another command reads the file. It returns other errors unchanged.
 func explainFormat(err error) error {
 	format, ok := errors.AsType[*csvfile.FormatError](err)
 	switch {

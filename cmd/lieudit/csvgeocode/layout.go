@@ -12,17 +12,17 @@ import (
 	"lieudit/http/sitefile/record"
 )
 
-// layout is which columns of a file a run reads, and what it calls those that it adds.
+// layout is which columns of a file a run reads, and the names of those that it adds.
 type layout struct {
-	named          []int                    // columns that the job names, in its order; nil where they are found out
-	found          map[mapping.Field][]int  // columns that were found out; behind the first those that a row uses where it is empty
+	named          []int                    // columns that the job names, in its order; nil if they are detected
+	found          map[mapping.Field][]int  // detected columns; after the first those that a row uses if it is empty
 	witnesses      map[int]mapping.Evidence // how the columns in found were recognized
 	postcodeColumn int                      // of a filter; -1: none
 	cityCodeColumn int                      // of a filter; -1: none
 	prefix         string                   // of the names of the result's columns
 }
 
-// Layout says what a run reads in a file and what it writes. The JSON keys are part of the command's output.
+// Layout describes what a run reads from a file and what it writes. The JSON keys are part of the command's output.
 type Layout struct {
 	Encoding  string   `json:"codage"`     // one of record.Encodings()
 	Separator string   `json:"separateur"` // between fields
@@ -39,7 +39,7 @@ type Column struct {
 	Name       string `json:"nom"`
 	Use        string `json:"usage"`              // a mapping.Field of an address, AddressText, PostcodeFilter or CityCodeFilter
 	IsByName   bool   `json:"par_nom"`            // recognized by its name or named by the job; false: by its content
-	IsFallback bool   `json:"a_defaut,omitempty"` // read in the rows where the other columns of this use are empty
+	IsFallback bool   `json:"a_defaut,omitempty"` // read in the rows in which the other columns of this use are empty
 }
 
 // The uses of columns that a job names.
@@ -53,7 +53,7 @@ const (
 type ColumnError struct {
 	Column         string
 	AlreadyPresent bool     // true: the result would have two of this name
-	Columns        []string // all columns of the file, where Column is missing
+	Columns        []string // all columns of the file, if Column is missing
 }
 
 func (e *ColumnError) Error() string {
@@ -70,7 +70,7 @@ func (e *NoAddressError) Error() string {
 	return "no column holds an address, as far as names and contents tell; the columns are: " + strings.Join(e.Columns, ", ")
 }
 
-// resolveLayout finds the columns that the job names, or those that hold an address where it names none. Its errors are *ColumnError
+// resolveLayout finds the columns that the job names or, if it names none, those that hold an address. Its errors are *ColumnError
 // and *NoAddressError.
 func (h *header) resolveLayout(j Job) (err error) {
 	if err := h.choosePrefix(j.Prefix); err != nil {
@@ -112,7 +112,7 @@ func (h *header) columnIndex(column string) (int, error) {
 const DefaultPrefix = "result_"
 
 // choosePrefix takes the job's prefix for the result's columns, or finds the first that gives no name that the file has already:
-// result_, result2_, result3_. An earlier result stays as it is.
+// result_, result2_, result3_. An earlier result is unchanged.
 func (h *header) choosePrefix(prefix string) error {
 	if prefix != "" {
 		h.prefix = prefix
@@ -128,7 +128,7 @@ func (h *header) choosePrefix(prefix string) error {
 	return nil
 }
 
-// indexOfResult is the first column that is called as one of a result with a prefix; -1: none.
+// indexOfResult is the first column that is named like one of a result with a prefix, or -1.
 func (h *header) indexOfResult(prefix string) int {
 	return slices.IndexFunc(h.Names, func(name string) bool {
 		return slices.ContainsFunc(resultColumns, func(c string) bool { return strings.EqualFold(strings.TrimSpace(name), prefix+c) })
@@ -136,7 +136,7 @@ func (h *header) indexOfResult(prefix string) int {
 }
 
 // earlierResults are the columns of results that the file has already, whatever their prefix: what a geocoder found is not an address
-// that someone typed. A prefix is that of a result where a label, a score and a code of a commune have it.
+// that someone typed. A prefix is that of a result if a label, a score and a code of a commune have it.
 func (h *header) earlierResults() []string {
 	var earlier []string
 	for _, name := range h.Names {
@@ -153,10 +153,10 @@ func (h *header) earlierResults() []string {
 	return earlier
 }
 
-// profileRows is how many rows are looked at to find out what the columns hold.
+// profileRows is how many rows are read to find out what the columns hold.
 const profileRows = 2000
 
-// leaveOutResults says that no result of an earlier run holds an address.
+// leaveOutResults excludes the results of earlier runs from the address columns.
 func (h *header) leaveOutResults() map[string]mapping.Target {
 	targets := map[string]mapping.Target{}
 	for _, name := range h.earlierResults() {
@@ -165,7 +165,7 @@ func (h *header) leaveOutResults() map[string]mapping.Target {
 	return targets
 }
 
-// guessColumns finds the columns of the address by the table of names of the files of places, and by the content of the first rows.
+// guessColumns finds the columns of the address by the table of names of package mapping, and by the content of the first rows.
 func (h *header) guessColumns(j Job) error {
 	profile, err := h.profile()
 	if err != nil {
@@ -191,7 +191,7 @@ func (h *header) guessColumns(j Job) error {
 	return nil
 }
 
-// hasAddress reports whether the columns that were found can hold an address. A complement or a locality names no place by itself.
+// hasAddress reports whether the detected columns can hold an address. A complement or a locality alone does not locate anything.
 func (h *header) hasAddress() bool {
 	for _, field := range []mapping.Field{mapping.StreetName, mapping.Line1, mapping.City} {
 		if len(h.found[field]) > 0 {
@@ -201,7 +201,7 @@ func (h *header) hasAddress() bool {
 	return len(h.found[mapping.Line2]) > 0 && len(h.found[mapping.PostalCode])+len(h.found[mapping.PostalTown])+len(h.found[mapping.InseeCode]) > 0
 }
 
-// countOwn is how many columns have a field themselves. Those of which it is only the fallback stand behind them.
+// countOwn is how many columns have a field of their own. Those of which it is only the fallback come after them.
 func (h *header) countOwn(f mapping.Field) int {
 	n := 0
 	for _, i := range h.found[f] {
@@ -212,7 +212,7 @@ func (h *header) countOwn(f mapping.Field) int {
 	return n
 }
 
-// profile takes the first rows into a profile of their columns.
+// profile makes a profile of the columns from the first rows.
 func (h *header) profile() (*mapping.Profile, error) {
 	rows, err := h.Rows(h.FirstRow)
 	if err != nil {

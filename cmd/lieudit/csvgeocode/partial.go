@@ -24,8 +24,8 @@ type runState struct {
 	Version      int           `json:"version"`
 }
 
-// stateVersion is that of the program's way to write results. A run of another version is not resumed: before 2, results were UTF-8
-// whatever the file was, and before 3 they had neither resout nor motif.
+// stateVersion is the version of the format of results. A run of another version is not resumed: before 2, results were UTF-8
+// whatever the encoding of the file, and before 3 they had neither resout nor motif.
 const stateVersion = 3
 
 // inputIdentity is what a run must have in common with the unfinished one that it resumes: otherwise one result would hold
@@ -36,7 +36,7 @@ type inputIdentity struct {
 	Vintage  string    `json:"millesime"`
 	Fallback bool      `json:"repli,omitempty"`
 	Explain  bool      `json:"expliquer,omitempty"`
-	Layout   Layout    `json:"trouve"` // which columns are read, where they are found out too
+	Layout   Layout    `json:"trouve"` // which columns are read, including detected ones
 }
 
 // isEqual compares times as instants: JSON keeps the instant and loses the location.
@@ -45,7 +45,7 @@ func (i inputIdentity) isEqual(o inputIdentity) bool {
 		i.Vintage == o.Vintage && i.Fallback == o.Fallback && i.Explain == o.Explain && i.Layout.isEqual(o.Layout)
 }
 
-// ErrRunMismatch says that the unfinished run next to Out was of another input. Restart drops that run.
+// ErrRunMismatch says that the unfinished run next to Out had another input. Restart drops that run.
 var ErrRunMismatch = errors.New("an unfinished run was of another file, other columns, another fallback, other explanations or another vintage")
 
 // ErrRunDamaged says that the progress of an unfinished run cannot be read, or that the rows that it counts are gone. Restart drops
@@ -122,7 +122,7 @@ func (p *partialResult) startOrResume(j Job, h header, input inputIdentity) erro
 	return p.saveProgress()
 }
 
-// loadState reads the progress of an unfinished run of the same input into state. found is false when there is none.
+// loadState reads the progress of an unfinished run of the same input into state. found is false if there is none.
 func (p *partialResult) loadState(input inputIdentity) (found bool, err error) {
 	text, err := os.ReadFile(p.statePath)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -179,7 +179,7 @@ func (p *partialResult) close() error { return p.file.Close() }
 // end, so that no other run takes the complete result for an unfinished one.
 func (p *partialResult) moveIntoPlace(out string) error {
 	err := p.saveProgress()
-	if runtime.GOOS == "windows" { // where an open file cannot be renamed, the lock ends a moment sooner
+	if runtime.GOOS == "windows" { // Windows cannot rename an open file, so the lock ends a moment sooner
 		err = errors.Join(err, p.file.Close())
 	} else {
 		defer p.file.Close() // nothing is written any more

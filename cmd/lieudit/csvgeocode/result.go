@@ -17,7 +17,7 @@ var resultColumns = []string{"latitude", "longitude", "label", "score", "score_n
 	"housenumber", "name", "street", "postcode", "city", "context", "citycode",
 	"oldcitycode", "oldcity", "district", "ban_id", "verdict", "resout", "motif", "number_found", "status"}
 
-// reasonColumn is the place of motif among the resultColumns.
+// reasonColumn is the index of motif among the resultColumns.
 var reasonColumn = slices.Index(resultColumns, "motif")
 
 // Values of the column status.
@@ -65,7 +65,7 @@ func (j Job) verifyRow(ctx context.Context, h *header, r csvfile.Row) (result, e
 	return best, nil
 }
 
-// explainRow is the result of a row of which nothing was found, with the reason of the query that came furthest.
+// explainRow is the result of a row for which nothing was found, with the reason of the query that came furthest.
 func (j Job) explainRow(ctx context.Context, queries []address.Query) (result, error) {
 	none := result{status: statusNotFound}
 	for _, query := range queries {
@@ -98,9 +98,9 @@ func (j Job) verifyQuery(ctx context.Context, query address.Query) (m address.Ma
 	return m, true, nil
 }
 
-// isBetter reports whether the match of a further line of a row stands for it instead of the best before: where that found nothing,
-// or where the line is an exact house number, such as a street below the name of a building. A locality that a line names next to the
-// street says less than the street, and a commune answers only where it is asked for.
+// isBetter reports whether the match of a further line of a row replaces the best one so far: if that found nothing,
+// or if the line is an exact house number, such as a street below the name of a building. A locality that a line names next to the
+// street says less than the street, and a commune answers only on request.
 func isBetter(m *address.Match, best *result, admitsCommune bool) bool {
 	if best.status == statusNotFound {
 		return m.Type != address.Municipality || admitsCommune
@@ -135,7 +135,7 @@ func (r result) values() []string {
 		return out
 	}
 	m := &r.match
-	numberFound := "" // empty where the row names no house number
+	numberFound := "" // empty if the row has no house number
 	if m.NumberTyped {
 		numberFound = strconv.FormatBool(m.NumberFound)
 	}

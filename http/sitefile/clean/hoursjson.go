@@ -257,7 +257,7 @@ func readSpanList(list []any) (spans []span, ok bool) {
 	return spans, true
 }
 
-// readSpanObject reads an object with a beginning and an end, or one that only says that the day is closed.
+// readSpanObject reads an object with a beginning and an end, or one that only marks the day as closed.
 func readSpanObject(object map[string]any) ([]span, bool) {
 	if closed, isBool := object["closed"].(bool); isBool && len(object) == 1 {
 		return nil, closed
@@ -291,7 +291,7 @@ func readTime(value any) (int, bool) {
 	return firstMinutes(tokens), isText && ok && len(tokens) == 1 && tokens[0].kind == timeToken
 }
 
-// firstMinutes is the time of the first token, 0 where there is none.
+// firstMinutes is the time of the first token, 0 if there is none.
 func firstMinutes(tokens []token) int {
 	if len(tokens) == 0 {
 		return 0

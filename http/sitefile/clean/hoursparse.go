@@ -19,11 +19,11 @@ type hoursParser struct {
 // hoursRule is days with their times, without times if the days are closed.
 type hoursRule struct {
 	days        daySet
-	hasDays     bool // days may be none: public holidays alone
+	hasDays     bool // there may be no days: public holidays alone
 	spans       []span
 	isClosed    bool
-	isAdded     bool // in OSM's form behind a comma: the times come to those that the days have
-	isComplete  bool // nothing more can come to it
+	isAdded     bool // in OSM's form after a comma: the times are added to those of the days
+	isComplete  bool // nothing more can be added to it
 	hasHolidays bool
 }
 

@@ -12,7 +12,7 @@ import (
 type CRS struct {
 	// Name is what people call it, such as Lambert-93.
 	Name string
-	// area is where it is used, with a margin. A result outside it comes of numbers that are no coordinates of this system.
+	// area is where it is used, with a margin. A result outside it comes from numbers that are not coordinates of this system.
 	area       box
 	projection projection // nil: degrees
 }
@@ -22,8 +22,8 @@ type projection interface {
 	unproject(x, y float64) (lon, lat float64)
 }
 
-// ToWGS84 converts a position, x to the east and y to the north, or x the longitude and y the latitude. It is not ok where the
-// result lies outside the area that the system is made for: those numbers mean something else.
+// ToWGS84 converts a position, x to the east and y to the north, or x the longitude and y the latitude. It is not ok if the
+// result lies outside the area for which the system is made: those numbers mean something else.
 func (c CRS) ToWGS84(x, y float64) (geo.Point, bool) {
 	p := geo.Point{Lat: y, Lon: x}
 	if c.projection == nil {
@@ -39,7 +39,7 @@ func (c CRS) ToWGS84(x, y float64) (geo.Point, bool) {
 // IsDegrees reports whether positions of the system are longitude and latitude.
 func (c CRS) IsDegrees() bool { return c.projection == nil }
 
-// The ellipsoids: GRS 80, of which WGS 84 differs by a tenth of a millimetre; and Clarke 1880 of IGN, of the old French datum.
+// The ellipsoids: GRS 80, from which WGS 84 differs by a tenth of a millimetre; and Clarke 1880 of IGN, of the old French datum.
 var (
 	grs80      = newEllipsoid(6378137, 298.257222101)
 	clarke1880 = newEllipsoid(6378249.2, 293.4660212936269)

@@ -1,5 +1,5 @@
-// Package geometry reads positions as files of places have them: pairs of numbers in one text, points as JSON, shapes as WKT, WKB or
-// GeoJSON, and metres of a French projection. It knows neither files nor columns, and changes nothing that it is not sure of.
+// Package geometry reads positions as they occur in files of sites: pairs of numbers in one text, points as JSON, shapes as WKT, WKB or
+// GeoJSON, and metres of a French projection. It knows neither files nor columns, and rejects what it cannot read for certain.
 //
 //	"44.5, 3.5" ──ParsePair──► pair ──OrderPairs, over the whole column──► Order ──Order.Point──► Point
 //	{"lat":…}   ──ParseJSONPoint──► Point

@@ -136,10 +136,10 @@ func isPlaceNumber(words []string) bool {
 }
 
 // rowNumber is the name of a column that map programs, databases and pandas add to a table, with the number that a join adds to it: FID,
-// OBJECTID_1. It numbers the rows of one export: the next one gives the numbers to other places.
+// OBJECTID_1. It numbers the rows of one export: the next one gives the numbers to other sites.
 var rowNumber = regexp.MustCompile(`^(fid|gid|ogc fid|object ?id|index|unnamed 0|level 0|row ?id|n ligne|num ligne|numero ligne|pk|id 0)( \d+)?$`)
 
-// isRowNumber reports whether a column is called after the rows of an export.
+// isRowNumber reports whether a column numbers the rows of an export.
 func isRowNumber(name string) bool { return rowNumber.MatchString(normalizeName(name)) }
 
 // matchNamePattern reports whether a name fits a pattern, in which * stands for one word or more.
@@ -154,7 +154,7 @@ func matchNamePattern(pattern, name string) bool {
 	return len(name) > len(head)+len(tail) && strings.HasPrefix(name, head) && strings.HasSuffix(name, tail)
 }
 
-// containsWord reports whether a word is one of some words, which spaces separate.
+// containsWord reports whether a word is among words separated by spaces.
 func containsWord(words, word string) bool {
 	return word != "" && strings.Contains(" "+words+" ", " "+word+" ")
 }
@@ -202,7 +202,7 @@ func splitCapitals(s string) string {
 	return out.String()
 }
 
-// MatchGlob reports whether the name of a column fits a pattern of --ignore, in which * stands for any signs. Case does not
+// MatchGlob reports whether the name of a column fits a pattern of --ignore, in which * stands for any characters. Case does not
 // matter.
 func MatchGlob(pattern, column string) bool {
 	pattern, column = strings.ToLower(strings.TrimSpace(pattern)), strings.ToLower(strings.TrimSpace(column))

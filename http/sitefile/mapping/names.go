@@ -1,17 +1,17 @@
 package mapping
 
-// fieldNames is one line of the table of names: what a column is called that holds a field.
+// fieldNames is one line of the table of names: the names of columns that hold a field.
 //
-// All names are written as normalizeName gives them: lower case, no accents, words separated by one space, articles left out. In
-// a pattern * stands for one word or more. A word of not forbids the patterns, and never an exact name.
+// All names are in the form of normalizeName: lower case, no accents, words separated by one space, articles left out. In
+// a pattern * stands for one word or more. A word of not rules out the patterns, but never an exact name.
 type fieldNames struct {
 	field    Field
 	exact    string // names, separated by commas; the earlier is the better one
 	patterns string // weaker names
-	not      string // words that say that a pattern is about something else
+	not      string // words that show that a name is about something else
 }
 
-// namePatterns is the table of namePatterns. Its sources are this API, OpenStreetMap (addr:*, contact:*), schema.org, GTFS, the base Sirene, the
+// namePatterns is the table of names. Its sources are this API, OpenStreetMap (addr:*, contact:*), schema.org, GTFS, the base Sirene, the
 // schemas of schema.data.gouv.fr (charging points, car sharing, taxi stands, digital help) and the portals of data.gouv.fr,
 // Opendatasoft and Socrata. Names of ten letters that break off (adr codepo) come from the dBASE part of shapefiles.
 //
@@ -98,32 +98,32 @@ var namePatterns = []fieldNames{
 	{Active, activeNames + ", " + shutNames + ", statut, status, etat, ouvert, open, is open, etat administratif, etat administratif etablissement, statut administratif, business status, statut activite, etat activite, statut ouverture, etat ouverture", "", ""},
 }
 
-// activeNames and shutNames are the names of columns in which yes says that a place is in business, or that it is not.
+// activeNames and shutNames are the names of columns in which yes means that a site is in business, or that it is not.
 const (
 	activeNames = "actif, active, is active, est actif, est active, enabled, activite, service, exploitation"
 	shutNames   = "ferme, fermee, closed, is closed, est ferme, inactif, inactive, desactive, disabled, ferme definitivement"
 )
 
-// articles are words that a name may have or not. They are left out before names are compared.
+// articles are optional words of a name. They are left out before names are compared.
 const articles = "de du des d la le les l the of au aux en et"
 
-// subjectWords are words for what a row is about. `nom_etablissement` and `nom` say the same; a name is looked up without them where
+// subjectWords are words for the subject of a row. `nom_etablissement` and `nom` mean the same; a name is looked up without them if
 // it is not in the table with them.
 const subjectWords = "etablissement etablissements etab site sites lieu station gare magasin point vente store shop place structure musee ecole pharmacie agence hotel restaurant borne aire equipement stop lieux poi commerce boutique marche bibliotheque organisme centre amenity venue location office"
 
-// placeWords are further words for what a row is about, next to subjectWords: those that stand behind the number of a place.
+// placeWords are further words for the subject of a row, besides subjectWords: those that follow the number of a site.
 const placeWords = "client clients pdv adherent franchise franchises depot entrepot local batiment enseigne succursale filiale cabinet garage salle club caserne boutiques magasins gares stations agences ecoles cave laboratoire clinique residence chantier parking"
 
-// idWords are words that say that a name is about a number or a code.
+// idWords are words that show that a name is about a number or a code.
 const idWords = "n no nr num numero code id identifiant identifier ref reference cle key matricule"
 
-// containers are members of JSON that hold the facts of the row and are no things of their own. `contact.phone` is the phone of
+// containers are members of JSON that hold the facts of the row and are not entities of their own. `contact.phone` is the phone of
 // the row; `manager.phone` is not.
 const containers = "address adresse addr adresses location localisation localization geo geoloc _geoloc coord coords coordinates coordonnees position contact contacts properties props fields attributes tags place lieu site store record data info infos geometry node element center gps metadata horaires shop poi"
 
-// geocoderPrefixes begin the names of columns that a geocoder wrote. They repeat what the address says.
+// geocoderPrefixes begin the names of columns that a geocoder wrote. They repeat the address.
 var geocoderPrefixes = []string{"result_", "geocodeur_"}
 
 // readOnlyMembers are the members of an exported site that only the service sets, as they are written. In a file that lieudit
-// exported they are read past.
+// exported they are skipped.
 var readOnlyMembers = []string{"id", "referentiel", "geocode_score", "geocode_precision", "position_source", "actif", "version", "cree_le", "modifie_le", "desactive_le", "distance"}

@@ -20,7 +20,7 @@ const (
 	Projected  PositionKind = "metres"      // of a projection, in two columns
 )
 
-// Position is where in a record a position stands.
+// Position is where a record holds a position.
 type Position struct {
 	Kind    PositionKind
 	Columns [2]int         // lat and lon, x and y, or one column
@@ -29,7 +29,7 @@ type Position struct {
 	filled  int
 }
 
-// choosePositions lists the columns that hold positions, the fullest first, and of equally full ones in the order geometry of a
+// choosePositions lists the columns that hold positions, the fullest first, and equally full ones in the order geometry of a
 // feature, two columns, one column, metres. A row takes the first that it has. The other columns repeat it.
 func (s *guesser) choosePositions() {
 	s.addGeometry()
@@ -50,7 +50,7 @@ func (s *guesser) choosePositions() {
 	}
 }
 
-// markRepeated says that the columns of a further position are only read where a row has no other.
+// markRepeated marks the columns of a further position as read only if a row has no other.
 func (s *guesser) markRepeated(p Position) {
 	for _, column := range p.Columns {
 		s.m.Targets[column].IsSecondary = true
@@ -66,7 +66,7 @@ func (s *guesser) addPosition(p Position) {
 func (s *guesser) addGeometry() {
 	for i, c := range s.profile.Columns {
 		if c.Column.Kind == record.Geometry && c.Filled > 0 && s.m.Targets[i].LeftOut == "" {
-			if !s.isDecided[i] || s.m.IsExport { // else the user keeps it as a property too
+			if !s.isDecided[i] || s.m.IsExport { // otherwise the user keeps it as a property too
 				s.assign(i, Shape, ByName)
 			}
 			s.addPosition(Position{Kind: Geometric, Columns: [2]int{i, i}, CRS: s.given.CRS})
@@ -102,7 +102,7 @@ func (s *guesser) addOneColumn() {
 	}
 }
 
-// pairOrder decides the order of a column of pairs by where its samples lie.
+// pairOrder decides the order of a column of pairs by the location of its samples.
 func (c *Stats) pairOrder() geometry.Order {
 	var pairs [][2]float64
 	for _, v := range c.samples {
@@ -130,7 +130,7 @@ func (s *guesser) addShapes() {
 	}
 }
 
-// addProjected takes x and y. Their projection is said by the user or by their names; where neither says it, they are an error
+// addProjected takes x and y. The user or their names give the projection; if neither does, they are an error
 // only if the file has no other position.
 func (s *guesser) addProjected() {
 	x, hasX := s.m.Find(X)
@@ -177,7 +177,7 @@ func (s *guesser) addProjected() {
 func (s *guesser) looksLambert93(x, y int) bool {
 	a, b := s.profile.Columns[x].samples, s.profile.Columns[y].samples
 	n := min(len(a), len(b), maxSamples/4)
-	for i := range n { // the first samples of two columns are of the same rows, unless cells are empty
+	for i := range n { // the first samples of two columns come from the same rows, unless cells are empty
 		east, isEast := clean.Decimal(a[i].text)
 		north, isNorth := clean.Decimal(b[i].text)
 		if !isEast || !isNorth || !geometry.LooksLambert93(east, north) {

@@ -13,7 +13,7 @@ import (
 	"lieudit/http/sitefile/record"
 )
 
-// Profile is what is known of the columns of a file after all its records were seen.
+// Profile is what is known about the columns of a file after all its records were observed.
 type Profile struct {
 	Rows    int
 	Columns []*Stats
@@ -21,12 +21,12 @@ type Profile struct {
 	shortest int // cells of the shortest row: later columns have firstEmpty
 }
 
-// Stats is what a column holds: how often it is filled, a sample of its values, and whether its values are unique.
+// Stats describes the content of a column: how often it is filled, a sample of its values, and whether its values are unique.
 type Stats struct {
 	Column record.Column
 	Filled int
 
-	matches []nameMatch // the fields that Column is called after
+	matches []nameMatch // the fields after which Column is named
 
 	samples []sample
 
@@ -39,7 +39,7 @@ type Stats struct {
 	isTooLong  bool           // for an id
 	firstLine  map[string]int // of each value, where isIDLike
 	repeated   []Repeated
-	firstEmpty int // the line of the first empty cell; 0: none
+	firstEmpty int // the line of the first empty cell; 0 if there is none
 	random     *rand.Rand
 }
 
@@ -49,7 +49,7 @@ type sample struct {
 	isJSON bool
 }
 
-// newSample makes a sample of a value; of a text without the stray characters that an import takes out.
+// newSample makes a sample of a value, without the stray characters of a text that an import removes.
 func newSample(text string, v record.Value) sample {
 	if cleaned, _ := clean.Text(text, false); v.JSON == nil && cleaned != "" {
 		text = cleaned
@@ -57,20 +57,20 @@ func newSample(text string, v record.Value) sample {
 	return sample{text, v.JSON != nil}
 }
 
-// Repeated is a value that stands in two rows of a column.
+// Repeated is a value that occurs in two rows of a column.
 type Repeated struct {
 	Value        string
 	First, Again int // lines
 }
 
-// Bounds of a profile: how many values of a column are looked at, how many repeated values are kept, and how long an id can be.
+// Bounds of a profile: how many values of a column are sampled, how many repeated values are kept, and how long an id can be.
 const (
 	maxSamples  = 400
 	maxRepeated = 20
 	maxIDLength = 128
 )
 
-// Observe takes a record into the profile. Columns are those of the file at that moment; a file of JSON may have more later.
+// Observe adds a record to the profile. Columns are those of the file at that moment; a file of JSON may have more later.
 func (p *Profile) Observe(columns []record.Column, r record.Record) {
 	for i := len(p.Columns); i < len(columns); i++ {
 		s := &Stats{Column: columns[i], matches: matchName(columns[i].Name), random: rand.New(rand.NewPCG(1, uint64(i)))}
@@ -132,7 +132,7 @@ func (s *Stats) observe(v record.Value, line int) {
 	}
 }
 
-// Unquote takes the apostrophe off a text that keeps a spreadsheet from reading a number: '01000, '+33466651234.
+// Unquote removes the apostrophe that keeps a spreadsheet from reading a text as a number: '01000, '+33466651234.
 func Unquote(text string) (bare string, ok bool) {
 	if len(text) > 1 && text[0] == '\'' && (text[1] == '+' || '0' <= text[1] && text[1] <= '9') {
 		return text[1:], true
@@ -140,7 +140,7 @@ func Unquote(text string) (bare string, ok bool) {
 	return text, false
 }
 
-// Examples is a value of each column, "" where it is empty.
+// Examples returns a value of each column, "" if it is empty.
 func (p *Profile) Examples() []string {
 	list := make([]string, len(p.Columns))
 	for i, c := range p.Columns {
@@ -151,7 +151,7 @@ func (p *Profile) Examples() []string {
 	return list
 }
 
-// rankFor is how well a column is called after a field; the lower the better. The geometry of a feature is a shape whatever it is
+// rankFor is how well the name of a column fits a field; the lower the better. The geometry of a feature is a shape whatever it is
 // called, and the id of a feature is an id.
 func (s *Stats) rankFor(f Field) (rank int, ok bool) {
 	switch s.Column.Kind {
@@ -168,8 +168,8 @@ func (s *Stats) rankFor(f Field) (rank int, ok bool) {
 	return 0, false
 }
 
-// isUnique reports whether the rows of the file have values in the column that no other row has, and that can be ids. Few of them may have
-// none.
+// isUnique reports whether each row of the file has a value in the column that no other row has, and that can be an id. A few rows may lack
+// one.
 func (s *Stats) isUnique(rows int) bool {
 	return s.Filled > 0 && rows-s.Filled <= fewRows(rows) && len(s.repeated) == 0 && !s.isTooLong
 }
@@ -186,7 +186,7 @@ func (s *Stats) distinctShare() float64 {
 	return float64(len(seen)) / float64(max(1, len(s.samples)))
 }
 
-// share is the part of the samples that are of a class, from 0 to 1.
+// share is the share of the samples in a class, from 0 to 1.
 func (s *Stats) share(is func(sample) bool) float64 {
 	n := 0
 	for _, v := range s.samples {
@@ -241,7 +241,7 @@ func isShape(v sample) bool {
 
 func isPostcode(v sample) bool { _, ok := clean.Postcode(v.text); return ok }
 
-// isPostcodeAsWritten reports whether a value is five digits and nothing else.
+// isPostcodeAsWritten reports whether a value is just five digits.
 func isPostcodeAsWritten(v sample) bool {
 	return len(v.text) == 5 && strings.Trim(v.text, "0123456789") == ""
 }
@@ -256,7 +256,7 @@ func isPhone(v sample) bool {
 	return len(numbers) > 0
 }
 
-// isPhoneAsWritten reports whether a value cannot be anything but a telephone: ten digits from 0 on, or + and a number.
+// isPhoneAsWritten reports whether a value can only be a telephone number: ten digits from 0 on, or + and a number.
 func isPhoneAsWritten(v sample) bool {
 	n := countDigits(v.text)
 	return isPhone(v) && (strings.HasPrefix(v.text, "+") && n >= 11 || strings.HasPrefix(v.text, "0") && n == 10)
@@ -269,7 +269,7 @@ func isWebsite(v sample) bool {
 	return ok && !isEmail(v)
 }
 
-// isWebsiteAsWritten reports whether a value is an address of the web and says so.
+// isWebsiteAsWritten reports whether a value begins like a web address.
 func isWebsiteAsWritten(v sample) bool {
 	lower := strings.ToLower(v.text)
 	return strings.HasPrefix(lower, "http://") || strings.HasPrefix(lower, "https://") || strings.HasPrefix(lower, "www.")

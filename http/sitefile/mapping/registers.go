@@ -3,11 +3,11 @@ package mapping
 import "strings"
 
 // register is an official register whose columns have names of its own. Its file is recognized by some of them together; then its columns
-// hold what the register publishes in them, whatever their names are like: two addresses of one association are not one address in parts.
+// hold what the register publishes in them, whatever their names suggest: two addresses of one association are not one address in parts.
 type register struct {
 	marks  string           // names that only its files have together, separated by commas
 	fields []registerColumn // the first filled one of a field holds it
-	kept   string           // patterns of its other columns, which are facts of something else: they are properties
+	kept   string           // patterns of its other columns, which are about something else and become properties
 }
 
 type registerColumn struct {
@@ -69,7 +69,7 @@ var registers = []register{
 	},
 }
 
-// applyRegister takes the columns of the register that the file is of, if it is of one. Columns that people added are recognized as those
+// applyRegister assigns the columns of the register from which the file comes, if any. Columns that people added are recognized like those
 // of other files.
 func (s *guesser) applyRegister() {
 	names := make([]string, len(s.m.Columns))

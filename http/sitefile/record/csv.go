@@ -13,7 +13,7 @@ import (
 )
 
 const (
-	// maxRecordBytes is how long a record may be. Without a bound, a quote that nothing closes would bring the rest of a file into
+	// maxRecordBytes is how long a record may be. Without a bound, an unclosed quote would bring the rest of a file into
 	// memory.
 	maxRecordBytes = 16 << 20
 	// maxCells is how many cells a row may have: as many as a spreadsheet has columns. Those beyond MaxColumns must be empty.
@@ -68,7 +68,7 @@ func hasText(v Value) bool { return strings.IndexFunc(v.Text, isSign) >= 0 || v.
 // isSign reports whether a character is neither a space nor a control sign.
 func isSign(r rune) bool { return r > ' ' && !unicode.IsSpace(r) }
 
-// csvReader reads the rows of a CSV file piece by piece. A row that the piece cuts is read again with more of the file.
+// csvReader reads the rows of a CSV file piece by piece. A row that a piece cuts is read again with more of the file.
 type csvReader struct {
 	in         io.Reader
 	cells      cellReader
@@ -95,7 +95,7 @@ func (r *csvReader) yieldRows(yield func(Record, error) bool) {
 	}
 }
 
-// read reads a row; io.EOF: there is none left.
+// read reads a row, or returns io.EOF.
 func (r *csvReader) read() (Record, error) {
 	for {
 		if c := &r.cells; c.pos < len(c.text) {
@@ -120,7 +120,7 @@ func (r *csvReader) read() (Record, error) {
 	}
 }
 
-// readMore drops what was read and reads on. The buffer doubles while one row fills it.
+// readMore drops what was read and reads more. The buffer doubles while one row fills it.
 func (r *csvReader) readMore() error {
 	c := &r.cells
 	kept := c.text[c.pos:]
@@ -143,7 +143,7 @@ func (r *csvReader) readMore() error {
 }
 
 // cellReader cuts a piece of a CSV text into rows and cells. Lines end with \r\n, \n or \r. A quote inside a cell without quotes is a
-// character like others. Spaces around quotes are no part of a cell; any other is.
+// character like any other. Spaces around quotes are not part of a cell; other spaces are.
 type cellReader struct {
 	text       []byte
 	separator  byte
@@ -151,12 +151,12 @@ type cellReader struct {
 	pos        int
 	line       int  // of pos
 	isWhole    bool // text goes to the end of the file
-	quoteLine  int  // where the quote opened that is not closed yet; 0: none
+	quoteLine  int  // where the open quote began; 0 if none is open
 	width      int  // how many cells the last row had
-	maxCells   int  // of a row; 0: any number
+	maxCells   int  // of a row; 0 for any number
 }
 
-// errCut: the piece ends before the row does. It never leaves csvReader.
+// errCut means that the piece ends before the row. It never leaves csvReader.
 var errCut = fmt.Errorf("the row goes on")
 
 // readRecord reads a row. With errCut, pos and line are somewhere inside it: the caller sets them back.
@@ -197,7 +197,7 @@ func (c *cellReader) skipLineEnd() error {
 	return nil
 }
 
-// readCell reads a cell up to the separator, the line end or the end of the file. Where tabs separate cells a quote must come first:
+// readCell reads a cell up to the separator, the line end or the end of the file. If tabs separate cells a quote must come first:
 // there skipping spaces could skip separators.
 func (c *cellReader) readCell() (string, error) {
 	rest := c.text[c.pos:]
@@ -230,7 +230,7 @@ func (c *cellReader) readUnquoted() ([]byte, error) {
 }
 
 // readQuoted reads a cell whose opening quote was read. A doubled quote is one quote. Text after the closing quote belongs to the
-// cell. But where the cell goes over lines, that is the beginning of another cell, and the quote was opened by mistake.
+// cell. But if the cell spans lines, that is the beginning of another cell, and the quote was opened by mistake.
 func (c *cellReader) readQuoted() (string, error) {
 	openedOn := c.line
 	c.quoteLine = openedOn
@@ -276,7 +276,7 @@ func (c *cellReader) unclosedError() error {
 	return &LineError{c.quoteLine, "a quote opens here and nothing closes it: close it, double it or take it out"}
 }
 
-// tooLongError is the error of a row that exceeds maxRecordBytes. Most often a quote is what brought the rows behind it into one.
+// tooLongError is the error of a row that exceeds maxRecordBytes. Usually a quote has joined it with the rows after it.
 func (c *cellReader) tooLongError() error {
 	const mebibytes = maxRecordBytes >> 20
 	if c.quoteLine > 0 {

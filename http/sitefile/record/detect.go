@@ -14,7 +14,7 @@ import (
 // isZip reports whether a file is a zip archive, as spreadsheets are.
 func isZip(start []byte) bool { return bytes.HasPrefix(start, []byte("PK\x03\x04")) }
 
-// binaryFormats are the files of other formats that their first bytes tell, and what their users can do. XLS has the same bytes as a
+// binaryFormats are other formats that the first bytes identify, with advice for the user. XLS has the same bytes as a
 // spreadsheet with a password, because both are written as small file systems.
 var binaryFormats = []struct{ prefix, reason string }{
 	{"PK\x05\x06", "this is an empty zip archive"},
@@ -38,7 +38,7 @@ var binaryFormats = []struct{ prefix, reason string }{
 	{"ID;P", "this is a SYLK file: save it as CSV or XLSX"},
 }
 
-// markupFormats are the formats that begin with a tag, and a word that tells each. The last is any other.
+// markupFormats are the formats that begin with a tag, each with a word that identifies it. The last is any other.
 var markupFormats = []struct{ word, reason string }{
 	{"<kml", "this is KML: export it as GeoJSON"},
 	{"<gpx", "this is GPX: export it as GeoJSON"},
@@ -53,17 +53,17 @@ var markupFormats = []struct{ word, reason string }{
 	{"<?xml", "this is XML: save it as CSV, XLSX or GeoJSON"},
 }
 
-// javaScript begins with a name that something is assigned to.
+// javaScript begins with an assignment to a name.
 var javaScript = regexp.MustCompile(`^((var|let|const|export const)\s+[\w$]+|(window|module)\.[\w.]+|export default)\s*(=|[\[{])`)
 
-// detectUnsupported is what a file is and what its user can do; "": it may be in a format that is read.
+// detectUnsupported describes a file of an unsupported format, with advice; "" if the format may be supported.
 func detectUnsupported(start []byte) string {
 	for _, f := range binaryFormats {
 		if bytes.HasPrefix(start, []byte(f.prefix)) {
 			return f.reason
 		}
 	}
-	// Noughts and marks are dropped, not decoded: the words that are looked for are ASCII in any encoding.
+	// Zeros and marks are dropped, not decoded: the words to find are ASCII in any encoding.
 	plain := strings.ToLower(strings.ReplaceAll(string(start), "\x00", "")) // UTF-16 too
 	plain = strings.TrimLeft(plain, "\ufeff\ufffd \t\r\n")
 	if javaScript.MatchString(plain) {
@@ -80,10 +80,10 @@ func detectUnsupported(start []byte) string {
 	return ""
 }
 
-// isOpening reports whether a word is a tag, which a cell of a table that begins with "<" does not begin with.
+// isOpening reports whether a word is a tag, unlike the first cell of a table that happens to begin with "<".
 func isOpening(word string) bool { return strings.HasPrefix(word, "<") }
 
-// isJSON reports whether a text is JSON, by its first signs. The first cell of a table may begin with a bracket too, so a file that is
+// isJSON reports whether a text is JSON, by its first characters. The first cell of a table may begin with a bracket too, so a file that is
 // called a table must begin with an object.
 func isJSON(beginning []byte, name string) bool {
 	first := bytes.TrimLeft(beginning, "\x1e \t\r\n\ufeff")
@@ -104,20 +104,20 @@ func isJSON(beginning []byte, name string) bool {
 	return begins(`{[]"-0123456789`) || slices.ContainsFunc([]string{"null", "true", "false", "NaN"}, isLiteral)
 }
 
-// Separators are the characters that are tried as the separator of a CSV file.
+// Separators are the possible separators of a CSV file.
 const Separators = ",;\t|"
 
 // Text is the form of a file of text.
 type Text struct {
 	Format    string            // CSV or JSON, which stands for NDJSON and GeoJSON too
 	Encoding  string            // one of Encodings()
-	Codec     encoding.Encoding // of Encoding; it reads a byte order mark as a character; nil: UTF-8
-	Separator rune              // of CSV; 0: the file has one column
+	Codec     encoding.Encoding // of Encoding; it reads a byte order mark as a character; nil means UTF-8
+	Separator rune              // of CSV; 0 if the file has one column
 	// NamesSeparator reports whether the first line names the separator, as in "sep=;".
 	NamesSeparator bool
 }
 
-// DetectText detects the form of a file for callers that read its rows themselves. It looks at the bytes as Open does, once
+// DetectText detects the form of a file for callers that read its rows themselves. Like Open it reads the bytes once
 // from end to end. encodingName is one of Encodings(), or empty: the encoding is detected. A spreadsheet, a binary file and an empty
 // file are a *FormatError.
 func DetectText(file io.ReaderAt, size int64, name, encodingName string) (Text, error) {

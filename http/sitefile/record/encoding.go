@@ -19,7 +19,7 @@ type namedEncoding struct {
 	codec encoding.Encoding
 }
 
-// encodings are all that a text may have.
+// encodings are all possible encodings of a text.
 var encodings = []namedEncoding{
 	utf8Index:    {"utf-8", nil},
 	utf16LEIndex: {"utf-16le", unicode.UTF16(unicode.LittleEndian, unicode.IgnoreBOM)},
@@ -30,7 +30,7 @@ var encodings = []namedEncoding{
 	dosIndex:     {"ibm850", charmap.CodePage850},
 }
 
-// The places of the encodings in their list.
+// The indexes of the encodings in their list.
 const (
 	utf8Index = iota
 	utf16LEIndex
@@ -50,7 +50,7 @@ func Encodings() []string {
 	return names
 }
 
-// text is a file of text, whose encoding is known. Each call of open decodes it from its beginning. What it gives is valid UTF-8 without
+// text is a file of text whose encoding is known. Each call of open decodes it from its beginning, as valid UTF-8 without
 // a mark, unless the file has U+FEFF inside.
 type text struct {
 	file   *io.SectionReader // without the byte order mark
@@ -59,7 +59,7 @@ type text struct {
 	undo   bool // UTF-8 was read as Windows-1252 and written again: undo it
 }
 
-// openText finds out the encoding of a text: by name, by the byte order mark, by the zeros of UTF-16, otherwise by all its bytes.
+// openText detects the encoding of a text: by name, by the byte order mark, by the zeros of UTF-16, otherwise by all its bytes.
 func openText(file *io.SectionReader, name string) (*text, error) {
 	marked, markLen, err := detectMark(file)
 	if err != nil {
@@ -97,8 +97,8 @@ func findEncoding(name string) (namedEncoding, error) {
 	return namedEncoding{}, &FormatError{fmt.Sprintf("no encoding is called %q here; there are %s", name, strings.Join(Encodings(), ", "))}
 }
 
-// detectMark is the encoding that a byte order mark names, and the length of the mark. Without one it may still be UTF-16: where
-// every other byte is zero. An encoding without name: not known yet.
+// detectMark is the encoding that a byte order mark names, and the length of the mark. Without one it may still be UTF-16, if
+// every other byte is zero. The encoding has no name if it is not known yet.
 func detectMark(file *io.SectionReader) (namedEncoding, int, error) {
 	start := make([]byte, min(file.Size(), detectBytes))
 	if _, err := file.ReadAt(start, 0); err != nil && err != io.EOF {
@@ -110,7 +110,7 @@ func detectMark(file *io.SectionReader) (namedEncoding, int, error) {
 			return encodings[i], len(mark), nil
 		}
 	}
-	// Of UTF-16 in a European language nearly all high bytes are zero, and nearly no low ones.
+	// In UTF-16 European text nearly every high byte is zero, and hardly any low one.
 	var noughts [2]int
 	for i, b := range start {
 		if b == 0 {
@@ -141,7 +141,7 @@ func (t *text) open() io.Reader {
 	return in
 }
 
-// beginning is the first characters of the text, enough to tell formats and separators apart. A text that is empty, or has only
+// beginning returns the first characters of the text, enough to recognize formats and separators. A text that is empty, or has only
 // spaces, is a *FormatError.
 func (t *text) beginning() ([]byte, error) {
 	start := make([]byte, sampleBytes)
@@ -158,13 +158,13 @@ func (t *text) beginning() ([]byte, error) {
 	return start[:n], nil
 }
 
-// How much of a file is looked at, in bytes of the file and of its text: to tell binary formats, and to find the separator.
+// How much of a file is inspected, in bytes of the file and of its text: to recognize binary formats, and to find the separator.
 const (
 	detectBytes = 64 << 10
 	sampleBytes = 512 << 10
 )
 
-// fillInfo sets what is known of the text in info.
+// fillInfo sets the properties of the text in info.
 func (t *text) fillInfo(info *Info) {
 	info.Encoding = t.coding.name
 	if t.coding.codec == nil {
@@ -172,10 +172,10 @@ func (t *text) fillInfo(info *Info) {
 	}
 }
 
-// Two fixes of UTF-8 follow. Both change nothing in a text that is right, and are used on files only whose statistics ask for them.
+// Two fixes of UTF-8 follow. Both leave a correct text unchanged, and are used only on files whose statistics call for them.
 
-// repairUTF8 is a transform.Transformer that keeps UTF-8 and reads each byte that is none as Windows-1252, because rows of another
-// program were put below the others. The rest of a character that was cut becomes U+FFFD.
+// repairUTF8 is a transform.Transformer that keeps UTF-8 and reads each other byte as Windows-1252, because rows of another
+// program were appended. The rest of a character that was cut becomes U+FFFD.
 type repairUTF8 struct{ transform.NopResetter }
 
 // Transform is that of transform.Transformer.
@@ -198,7 +198,7 @@ func (repairUTF8) Transform(dst, src []byte, atEOF bool) (nDst, nSrc int, err er
 	return nDst, nSrc, nil
 }
 
-// repairByte is the character that a byte of no character stands for, and how many bytes it takes. 0xC2 and 0xC3 are letters that
+// repairByte is the character for a byte outside UTF-8, and how many bytes it takes. 0xC2 and 0xC3 are letters that
 // French lacks, and begin those that it has.
 func repairByte(rest []byte) (rune, int) {
 	if rest[0] == 0xC2 || rest[0] == 0xC3 {
@@ -235,10 +235,10 @@ func isComplete(rest []byte) bool {
 	return rest[0] < utf8.RuneSelf || bytes.IndexFunc(rest, isASCII) > 0
 }
 
-// isASCII ends what one character can stand for: bytes that were read as Windows-1252 are no ASCII.
+// isASCII ends a group: bytes that were read as Windows-1252 are not ASCII.
 func isASCII(r rune) bool { return r < utf8.RuneSelf }
 
-// undoRune is the character that the first ones of rest stand for, and their bytes.
+// undoRune is the character for which the first ones of rest stand, and their length in bytes.
 func undoRune(rest []byte) (rune, int) {
 	var meant [utf8.UTFMax]byte
 	n, size := 0, 0

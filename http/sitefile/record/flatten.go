@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// MaxColumns is how many columns a file may have, and how many different members with values its objects.
+// MaxColumns is the most columns of a file, and the most different members with values of its objects.
 const MaxColumns = 10_000
 
 // The limits for the objects of a file: names of members in all, and bytes of a name.
@@ -15,7 +15,7 @@ const (
 	maxNameBytes = 1000
 )
 
-// flattener makes values of the members of objects. Members of members are columns of their own, whose names dots join. A list, and
+// flattener makes values of the members of objects. Members of members are columns of their own, with names joined by dots. A list, and
 // an object that stands for one value, are one value. Columns are those of all objects so far, in the order in which their members
 // first came; an object that lacks a member has an empty value there.
 type flattener struct {
@@ -32,10 +32,10 @@ type flattener struct {
 }
 
 // memberNode is a name in the tree of members. It has a column once it has a value that is not an object with members of its own. It may
-// have both a column and children: what is a text in one record is an object in another.
+// have both a column and children: a text in one record may be an object in another.
 type memberNode struct {
 	path     string
-	column   int // from 1; 0: none
+	column   int // from 1; 0 if there is none
 	children map[string]*memberNode
 	object   int // the last object that had it
 }
@@ -45,8 +45,8 @@ func newFlattener(f *File) *flattener {
 	return &flattener{file: f, id: memberNode{path: "id"}, geometry: memberNode{path: "geometry"}}
 }
 
-// flatten is the values of an object that begins on a line, which a member of the name key holds. A feature's properties are values
-// like an object's members; its type and bounds are none.
+// flatten returns the values of an object that begins on a line and is held by a member named key. A feature's properties are values
+// like an object's members; its type and bounds are not.
 func (f *flattener) flatten(object string, line int, key *string) ([]Value, error) {
 	f.object++
 	f.values, f.used = make([]Value, 0, f.used), 0 // most objects have the members of the one before
@@ -85,7 +85,7 @@ func (f *flattener) flattenRecord(line int, key *string) error {
 	return nil
 }
 
-// flattenFeature flattens a feature. Members that GeoJSON does not know are values like its properties.
+// flattenFeature flattens a feature. Members outside the GeoJSON standard are values like its properties.
 func (f *flattener) flattenFeature(line int, members []member) error {
 	hasGeometry := false
 	for _, m := range members {
@@ -113,7 +113,7 @@ func (f *flattener) flattenFeature(line int, members []member) error {
 	return nil
 }
 
-// flattenProperties flattens the properties of a feature; null and other values are none.
+// flattenProperties flattens the properties of a feature, and ignores null and other values.
 func (f *flattener) flattenProperties() error {
 	if f.parser.peek() != '{' {
 		return nil
@@ -128,13 +128,13 @@ func (f *flattener) flattenMembers(node *memberNode, depth int) error {
 	})
 }
 
-// flattenMember sets the next value, or those of its members. Of members of one name the last counts.
+// flattenMember sets the next value, or those of its members. The last of several members with one name counts.
 func (f *flattener) flattenMember(parent *memberNode, name string, depth int) error {
 	node, err := f.child(parent, name)
 	if err != nil {
 		return err
 	}
-	// The same member came before in this object. What it had counts no more, also where it was an object then.
+	// The same member came before in this object. Its earlier values no longer count, even if it was an object.
 	if node.object == f.object {
 		f.clear(node)
 	}
@@ -165,7 +165,7 @@ func (f *flattener) flattenTags(node *memberNode, tags []tag) error {
 	return nil
 }
 
-// clear takes back what a member set before.
+// clear removes what a member set before.
 func (f *flattener) clear(node *memberNode) {
 	if node.column > 0 && node.column <= len(f.values) {
 		f.values[node.column-1] = Value{}
@@ -217,7 +217,7 @@ func (f *flattener) child(n *memberNode, name string) (*memberNode, error) {
 	return c, nil
 }
 
-// isKeptWhole reports whether an object of this name is one value: hours and free facts have a form of their own, and their members
+// isKeptWhole reports whether an object of this name is one value: hours and free properties have a form of their own, and their members
 // are days and names that the file's author chose.
 func isKeptWhole(name string) bool {
 	switch name {

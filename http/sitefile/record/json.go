@@ -12,9 +12,9 @@ import (
 	"strings"
 )
 
-// JSON comes in many shapes: a list of objects; an object around such a list, which a service answers; an object of objects by id;
+// JSON comes in many shapes: a list of objects; an object around such a list, as services return it; an object of objects by id;
 // objects one a line; the features of GeoJSON. All become records by the same two steps. findRecords walks through the text once and
-// says where the records are; objectReader then reads them, one at a time, as often as asked.
+// finds the records; objectReader then reads them, one at a time, as often as asked.
 
 // openJSON finds the objects of a JSON text that are records: those of a list, those of an object of objects, or those that follow
 // each other. It reads the text once to its end, so a file that breaks off is refused before its first record.
@@ -44,7 +44,7 @@ func findRecords(t *text, name string, info *Info) (objectList, error) {
 		return objectList{}, err
 	}
 	info.Format = JSON
-	// What follows the first value tells a file of one value from a sequence.
+	// The text after the first value distinguishes a file of one value from a sequence.
 	switch _, err := s.peek(); {
 	case err == nil && finder.isRootList:
 		return objectList{}, &LineError{s.line, "something stands below the end of the list: take it out"}
@@ -57,13 +57,13 @@ func findRecords(t *text, name string, info *Info) (objectList, error) {
 	return finder.choose(names, sequence)
 }
 
-// isSequenceName reports whether a file is called one of objects one after the other. A single one would look like an object that holds
+// isSequenceName reports whether the name of a file announces a sequence of objects. A single one would look like an object that holds
 // a list.
 func isSequenceName(name string) bool {
 	return slices.Contains([]string{".ndjson", ".jsonl", ".geojsonl", ".geojsons", ".geojsonseq"}, strings.ToLower(path.Ext(name)))
 }
 
-// objectList is where the records of a JSON text are.
+// objectList is the location of the records in a JSON text.
 type objectList struct {
 	path       []string // the members that lead to it
 	offset     int64    // of its opening bracket, in the decoded text
@@ -76,7 +76,7 @@ type objectList struct {
 // name is the members that lead to the list, as Info has them.
 func (l objectList) name() string { return strings.Join(l.path, ".") }
 
-// listFinder walks through a JSON text and notes the lists of objects in it. It looks into objects, but not into the objects of lists:
+// listFinder walks through a JSON text and records the lists of objects in it. It looks into objects, but not into the objects of lists:
 // those are records, and their lists are values. It holds names and counts, never a value, so a text of any length can be walked.
 type listFinder struct {
 	scanner    *jsonScanner
@@ -88,14 +88,14 @@ type listFinder struct {
 	isNumbered bool // the outermost object holds objects whose names are row numbers
 }
 
-// How much listFinder notes and looks into.
+// Limits of what listFinder records and searches.
 const (
 	maxLists      = 10
 	maxDepth      = 8  // below it objects stay whole
 	maxAlikeNames = 50 // of an object that is compared with others
 )
 
-// choose is the list that is read: the features of a FeatureCollection, otherwise the longest one. An object without any is a record.
+// choose returns the list to read: the features of a FeatureCollection, otherwise the longest one. An object without lists is a record.
 func (f *listFinder) choose(names []string, sequence objectList) (objectList, error) {
 	features := slices.IndexFunc(f.lists, func(l objectList) bool { return l.name() == "features" && !l.isKeyed })
 	switch {
@@ -138,7 +138,7 @@ func (f *listFinder) holdsColumns(names []string) bool {
 	return len(names) > 1 && f.valueLists >= len(names) || f.isNumbered
 }
 
-// add notes a list among the longest.
+// add records a list among the longest.
 func (f *listFinder) add(l objectList) {
 	at, _ := slices.BinarySearchFunc(f.lists, l.objects, func(have objectList, objects int) int {
 		if have.objects >= objects {
@@ -152,7 +152,7 @@ func (f *listFinder) add(l objectList) {
 	}
 }
 
-// walkValue walks through a value and notes its lists. Of an object it returns the first names.
+// walkValue walks through a value and records its lists. For an object it returns the first names.
 func (f *listFinder) walkValue(path []string) ([]string, error) {
 	s := f.scanner
 	first, err := s.peek()
@@ -173,7 +173,7 @@ func (f *listFinder) walkValue(path []string) ([]string, error) {
 	return nil, s.skip()
 }
 
-// walkList counts the objects of a list, and notes it where it has no other values but null.
+// walkList counts the objects of a list, and records it if its only other values are null.
 func (f *listFinder) walkList(path []string) error {
 	s := f.scanner
 	list, others := objectList{path: path, offset: s.offset(), line: s.line}, 0
@@ -196,7 +196,7 @@ func (f *listFinder) walkList(path []string) error {
 	return err
 }
 
-// walkObject walks through the members of an object. It notes the object itself as a list where all its members are objects alike.
+// walkObject walks through the members of an object. It records the object itself as a list if all its members are similar objects.
 func (f *listFinder) walkObject(path []string) (names []string, err error) {
 	s := f.scanner
 	list := objectList{path: path, offset: s.offset(), line: s.line, isKeyed: true}
@@ -209,12 +209,12 @@ func (f *listFinder) walkObject(path []string) (names []string, err error) {
 			isAlike = false
 			return s.skip()
 		}
-		// These two describe the list next to them, and are no part of an object of records.
+		// These two describe the list next to them, and are not part of an object of records.
 		if len(path) == 0 && (name == "crs" || name == "spatialReference") {
 			isAlike = false
 			return f.readCRS()
 		}
-		// A map of records by id is told from an object of this and that by the names in its members.
+		// The names in its members distinguish a map of records by id from an object of various things.
 		childNames, err := f.walkValue(append(path, name))
 		list.objects++
 		if list.objects == 1 {
@@ -266,7 +266,7 @@ func (f *listFinder) readCRS() error {
 		LatestWKID int `json:"latestWkid"`
 	}
 	switch err := json.Unmarshal(raw, &crs); {
-	case err != nil: // not of these forms: it says nothing
+	case err != nil: // not of these forms: it is ignored
 	case crs.Properties.Name != "":
 		f.info.CRS = crs.Properties.Name
 	case crs.Properties.Code != nil:

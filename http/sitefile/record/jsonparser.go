@@ -11,8 +11,8 @@ import (
 	"unicode/utf8"
 )
 
-// objectParser parses one record, which is in memory as a whole. jsonScanner found its end by brackets and quotes; what stands between
-// them is checked here, value by value, as flattener asks for it. Values share the memory of the record: a text without escapes is a
+// objectParser parses one record, which is wholly in memory. jsonScanner found its end by brackets and quotes; the text between
+// them is checked here, value by value, as flattener reads it. Values share the memory of the record: a text without escapes is a
 // piece of it, and so are the bytes of numbers and lists.
 type objectParser struct {
 	text string
@@ -26,10 +26,10 @@ type member struct {
 	start int
 }
 
-// errSyntax begins the sentence of an error; what is due follows.
+// errSyntax begins the sentence of an error; what was expected follows.
 var errSyntax = errors.New("the JSON is wrong here")
 
-// peek is the first byte of the next value or sign; 0: there is none.
+// peek is the first byte of the next value or sign; 0 if there is none.
 func (p *objectParser) peek() byte {
 	for ; p.pos < len(p.text); p.pos++ {
 		switch b := p.text[p.pos]; b {
@@ -41,7 +41,7 @@ func (p *objectParser) peek() byte {
 	return 0
 }
 
-// eachMember calls read for each member of the object at pos; read must leave pos behind its value.
+// eachMember calls read for each member of the object at pos; read must leave pos after its value.
 func (p *objectParser) eachMember(read func(name string) error) error {
 	p.pos++ // the opening bracket
 	for n := 0; ; n++ {
@@ -103,8 +103,8 @@ type tag struct {
 	value int
 }
 
-// listTags is the tags of the list at pos, and moves pos behind it. They are objects of a k and a v, as OpenStreetMap's XML becomes in
-// JSON, where signs such as @ may stand before the letters. nil: what is at pos is not a list of tags.
+// listTags returns the tags of the list at pos, and moves pos after it. They are objects of a k and a v, as OpenStreetMap's XML becomes in
+// JSON, in which signs such as @ may precede the letters. It is nil if pos is not at a list of tags.
 func (p *objectParser) listTags() []tag {
 	start := p.pos
 	if p.peek() != '[' {
@@ -137,7 +137,7 @@ func (p *objectParser) listTags() []tag {
 	return nil
 }
 
-// skip moves pos behind the next value.
+// skip moves pos after the next value.
 func (p *objectParser) skip() error {
 	switch p.peek() {
 	case '{', '[', '"':
@@ -152,7 +152,7 @@ func (p *objectParser) skip() error {
 	return nil
 }
 
-// passBrackets is the length of the string, list or object that a text begins with; -1: it is not closed.
+// passBrackets is the length of the string, list or object at the beginning of a text; -1 if it is not closed.
 func passBrackets(text string) int {
 	depth, inString := 0, false
 	for i := 0; i < len(text); i++ {
@@ -177,7 +177,7 @@ func passBrackets(text string) int {
 
 // parseValue parses the next value. NaN and Infinity, which Python writes, are empty.
 func (p *objectParser) parseValue() (Value, error) {
-	// The first sign tells the kind of a value.
+	// The first character determines the kind of a value.
 	switch p.peek() {
 	case '"':
 		text, err := p.parseString()
@@ -209,7 +209,7 @@ func (p *objectParser) parseLiteral() string {
 	return p.text[start:p.pos]
 }
 
-// isNoNumber reports whether a literal is one that Python and JavaScript write for a number that is none.
+// isNoNumber reports whether a literal is what Python and JavaScript write for NaN or an infinity.
 func isNoNumber(literal string) bool {
 	switch literal {
 	case "NaN", "Infinity", "-Infinity", "-NaN":
@@ -226,7 +226,7 @@ func (p *objectParser) bytes(start, end int) json.RawMessage {
 	return p.raw[start:end:end]
 }
 
-// parseRaw is the bytes of the next list or object, which are valid JSON. Where they hold NaN or Infinity, null stands for these: their
+// parseRaw returns the bytes of the next list or object, which are valid JSON. NaN and Infinity are replaced by null: their
 // readers use encoding/json, which refuses both.
 func (p *objectParser) parseRaw() (json.RawMessage, error) {
 	start := p.pos
@@ -269,8 +269,8 @@ func nullNoNumbers(text string) []byte {
 	return out
 }
 
-// parseString parses the string at pos. Signs below the space are read as they are: JSON wants them escaped, but programs that write
-// it by hand forget that, and what such a text says is plain.
+// parseString parses the string at pos. Control characters are accepted: JSON wants them escaped, but programs that write
+// it by hand forget that, and the text is unambiguous.
 func (p *objectParser) parseString() (string, error) {
 	start, isEscaped := p.pos+1, false
 	for i := start; i < len(p.text); i++ {
@@ -289,10 +289,10 @@ func (p *objectParser) parseString() (string, error) {
 	return "", fmt.Errorf("%w: a text in quotes is not closed", errSyntax)
 }
 
-// escapes are the characters that letters behind a backslash stand for.
+// escapes are the characters for which letters after a backslash stand.
 var escapes = strings.NewReplacer(`\"`, `"`, `\\`, `\`, `\/`, `/`, `\b`, "\b", `\f`, "\f", `\n`, "\n", `\r`, "\r", `\t`, "\t")
 
-// unescape is the text of a string with escapes. One half of a pair of UTF-16 alone is U+FFFD.
+// unescape is the text of a string with escapes. Half of a UTF-16 pair is U+FFFD.
 func unescape(s string) (string, error) {
 	out := make([]byte, 0, len(s))
 	for i := 0; i < len(s); {
@@ -324,7 +324,7 @@ func unescape(s string) (string, error) {
 	return string(out), nil
 }
 
-// parseEscapedRune is the character of an escape \u00e9 that a text begins with.
+// parseEscapedRune is the character of an escape \u00e9 at the beginning of a text.
 func parseEscapedRune(s string) (rune, bool) {
 	if len(s) < 6 || s[0] != '\\' || s[1] != 'u' {
 		return 0, false

@@ -6,16 +6,16 @@ import (
 	"io"
 )
 
-// jsonScanner cuts values out of a JSON text, of which it holds one value at most. It finds where a value ends by quotes and brackets
+// jsonScanner cuts values out of a JSON text, of which it holds at most one value. It finds the end of a value by quotes and brackets
 // alone; objectParser checks the rest of those that are records. Brackets of two kinds are counted together: a record in which they do
 // not match fails there.
 //
-// encoding/json does not serve: it accepts no NaN, which Python writes, counts no lines, and sets no bound to a value.
+// encoding/json does not serve: it does not accept NaN, which Python writes, count lines, or bound a value.
 type jsonScanner struct {
 	in    io.Reader
 	buf   []byte
 	pos   int
-	start int   // bytes from here on are kept; -1: from pos on
+	start int   // bytes from here on are kept; -1 means from pos on
 	base  int64 // the offset of buf[0] in the text
 	line  int   // of pos
 	atEnd bool
@@ -24,10 +24,10 @@ type jsonScanner struct {
 // newJSONScanner scans a text from its beginning, where line 1 is.
 func newJSONScanner(in io.Reader) *jsonScanner { return &jsonScanner{in: in, line: 1, start: -1} }
 
-// offset is how many bytes of the text stand before pos.
+// offset is how many bytes of the text precede pos.
 func (s *jsonScanner) offset() int64 { return s.base + int64(s.pos) }
 
-// readMore reads on. It drops what is before pos, or before the value that is kept. io.EOF: the text has ended.
+// readMore reads more. It drops what is before pos, or before the value that is kept. It returns io.EOF at the end of the text.
 func (s *jsonScanner) readMore() error {
 	if s.atEnd {
 		return io.EOF
@@ -165,7 +165,7 @@ func (s *jsonScanner) readText() (string, error) {
 	return text, nil
 }
 
-// expectationError is the error where no name in quotes stands though one is due.
+// expectationError is the error of a missing name in quotes.
 func (s *jsonScanner) expectationError(err error) error {
 	if err != nil {
 		return endAsError(err, s)
@@ -193,7 +193,7 @@ func (s *jsonScanner) skip() error {
 	return s.passValue()
 }
 
-// passValue moves pos behind a value that begins at pos. The error of a value that breaks off names the line on which it begins.
+// passValue moves pos after a value that begins at pos. The error of a value that breaks off names the line on which it begins.
 func (s *jsonScanner) passValue() error {
 	var err error
 	line := s.line
@@ -209,8 +209,8 @@ func (s *jsonScanner) passValue() error {
 	return err
 }
 
-// passBrackets moves pos behind the end of a string, list or object. A line end inside quotes is an error at once: JSON has none there,
-// and the text that was not closed would else swallow the lines behind it.
+// passBrackets moves pos after the end of a string, list or object. A line end inside quotes is an error at once: JSON has none there,
+// and an unclosed text would otherwise swallow the following lines.
 func (s *jsonScanner) passBrackets() error {
 	depth, inString, isEscaped := 0, false, false
 	for {
@@ -226,7 +226,7 @@ func (s *jsonScanner) passBrackets() error {
 				s.line++
 			case b == '"':
 				inString = !inString
-				// A backslash hides the sign after it, be it a quote.
+				// A backslash escapes the next character, even a quote.
 			case inString:
 				isEscaped = b == '\\'
 			case b == '{' || b == '[':
@@ -244,7 +244,7 @@ func (s *jsonScanner) passBrackets() error {
 	}
 }
 
-// passLiteral moves pos behind a number, true, false or null, which the end of the text may end too.
+// passLiteral moves pos after a number, true, false or null, which the end of the text may end too.
 func (s *jsonScanner) passLiteral() error {
 	for n := 0; ; n++ {
 		if s.pos == len(s.buf) {

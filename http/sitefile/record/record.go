@@ -1,7 +1,7 @@
-// Package record reads the files in which companies keep their places, as records: rows of a table, or objects of JSON. It knows
-// what a cell is, and nothing of what it means: which column holds a name or a position is decided by its callers.
+// Package record reads the files in which companies keep their sites, as records: rows of a table, or objects of JSON. It knows
+// cells, but not their meaning: its callers decide which column holds a name or a position.
 //
-// Its constraint: memory does not grow with a file. Open looks at the bytes and finds the format. A text passes as UTF-8 from text.open
+// Memory does not grow with a file. Open finds the format by the bytes. A text passes as UTF-8 from text.open
 // to csvReader or jsonScanner; a spreadsheet comes as rows from package xlsx. A table finds the row of names in rows, and a flattener
 // makes columns of the members of objects. Records runs this chain anew each time that it is ranged over:
 //
@@ -10,7 +10,7 @@
 //	           `--> xlsx.Workbook.Rows -------> table ------> Record
 //
 // Files are hostile until read: every part that must be in memory whole (a record, the texts that sheets share, the columns) has a
-// bound, and what exceeds it is refused in words.
+// bound, and an error says what exceeds it.
 //
 // encoding/csv does not serve here for the reasons that package csvfile gives, and encoding/json for those at jsonScanner.
 package record
@@ -25,19 +25,19 @@ import (
 
 // Value is a cell of a table or a member of a JSON object.
 type Value struct {
-	Text string          // the cell as it stands, a JSON string's text, or the literal of a JSON number or bool; "" where empty or null
-	JSON json.RawMessage // the JSON value where it is not a string: number, bool, list, object; nil for cells, strings and null
+	Text string          // the unchanged cell, a JSON string's text, or the literal of a JSON number or bool; "" if empty or null
+	JSON json.RawMessage // the JSON value if it is not a string: number, bool, list, object; nil for cells, strings and null
 }
 
 // Record is a row, or an object of JSON. Values[i] belongs to Columns()[i]; there may be fewer values than columns.
 type Record struct {
-	Line   int // the line of the file that it begins on, the first is 1; the number of the row in a spreadsheet
+	Line   int // the line of the file on which it begins, from 1; the number of the row in a spreadsheet
 	Values []Value
 
-	Uncomputed []int // of a spreadsheet: the columns of formulas without a value, which are empty here and not in their author's mind
+	Uncomputed []int // of a spreadsheet: the columns of formulas without a value, which are empty here but not for their author
 }
 
-// ColumnKind is what the values of a column are.
+// ColumnKind is the kind of the values of a column.
 type ColumnKind int
 
 // The kinds. FeatureID is the id of a GeoJSON feature, or the name under which an object of objects holds a record. Geometry is the
@@ -48,13 +48,13 @@ const (
 	Geometry
 )
 
-// Column is a column of a table, or the members of one name of objects. Two columns may have one name.
+// Column is a column of a table, or the members of one name of objects. Two columns may share a name.
 type Column struct {
-	Name string // as it stands in the file, without the spaces around it; members of members are joined: adresse.ligne_1
+	Name string // as in the file, without the spaces around it; members of members are joined: adresse.ligne_1
 	Kind ColumnKind
 }
 
-// Options say what Open would otherwise find out. The zero value finds out everything.
+// Options set what Open would otherwise detect. The zero value detects everything.
 type Options struct {
 	Sheet      string // of a spreadsheet: its name, or its number from 1
 	Separator  rune   // of a CSV file; an ASCII character
@@ -88,11 +88,11 @@ const (
 	GeoJSON = "GeoJSON"
 )
 
-// Info is what was found in a file. Counts are complete after the first whole run of Records.
+// Info describes a file. Counts are complete after the first whole run of Records.
 type Info struct {
 	Format    string
 	Encoding  string // of a text: one of Encodings()
-	Separator rune   // of CSV; 0: the file has one column
+	Separator rune   // of CSV; 0 if the file has one column
 
 	Sheet         string   // of XLSX: the sheet that is read
 	OtherSheets   []string // the other sheets that are not hidden
@@ -100,15 +100,15 @@ type Info struct {
 
 	HeaderLine       int // of a table: the line of the names
 	TitleRows        int // rows above it, skipped because Options name HeaderLine
-	SecondHeaderLine int // a second row of names below it, skipped; 0: none
+	SecondHeaderLine int // a second row of names below it, skipped; 0 if there is none
 
 	List       string   // of JSON: the members that lead to the list that is read: data.results; "" for the outermost
 	OtherLists []string // the other lists of objects, which are not read
-	CRS        string   // GeoJSON's crs member: urn:ogc:def:crs:EPSG::2154; "": none
+	CRS        string   // GeoJSON's crs member: urn:ogc:def:crs:EPSG::2154; "" without one
 
-	BrokenCharacters    Count // bytes that are no UTF-8 in a file of UTF-8; they are read as Windows-1252, or as U+FFFD where cut
+	BrokenCharacters    Count // bytes that are not UTF-8 in a file of UTF-8; they are read as Windows-1252, or as U+FFFD if cut
 	WrongDecoding       Count // characters such as Ã© that stand for another, because UTF-8 was once read as Windows-1252
-	WrongDecodingUndone bool  // the whole file was so, and is read as what was meant
+	WrongDecodingUndone bool  // the whole file was decoded wrongly, and this is undone
 	RepeatedHeaders     Count // rows that repeat the names, skipped
 	CellsBeyondHeader   Count // cells of a spreadsheet far below the first rows and to the right of all columns, skipped
 	HiddenRows          Count // rows of a spreadsheet that are hidden, as by a filter; they are read
@@ -116,7 +116,7 @@ type Info struct {
 	NullGeometries      Count // features without a geometry
 }
 
-// LineError is a line of a file that cannot be read, and why, with what its user can do. The first line is 1.
+// LineError is a line of a file that cannot be read, with the reason and advice for the user. The first line is 1.
 type LineError struct {
 	Line   int
 	Reason string
@@ -124,12 +124,12 @@ type LineError struct {
 
 func (e *LineError) Error() string { return fmt.Sprintf("line %d: %s", e.Line, e.Reason) }
 
-// NoNamesError is a table whose first line holds no names of columns. With NoHeader it is read.
+// NoNamesError is a table whose first line does not hold the names of columns. NoHeader makes it readable.
 type NoNamesError struct{ *LineError }
 
 func (e *NoNamesError) Unwrap() error { return e.LineError }
 
-// FormatError is why a file is none that this package reads, with what its user can do.
+// FormatError is why this package cannot read a file, with advice for the user.
 type FormatError struct{ Reason string }
 
 func (e *FormatError) Error() string { return e.Reason }
@@ -137,7 +137,7 @@ func (e *FormatError) Error() string { return e.Reason }
 // TitleRowsError is a table whose row of names has other rows above it. Options.HeaderLine would skip them.
 type TitleRowsError struct {
 	HeaderLine int
-	Sheet      string // of a spreadsheet of several; "": the only one, or the one that Options name
+	Sheet      string // of a spreadsheet of several; "" for the only one, or the one that Options name
 }
 
 func (e *TitleRowsError) Error() string {
@@ -153,15 +153,15 @@ type File struct {
 	table   *table // of CSV and spreadsheets
 }
 
-// Open finds out the format of a file. It reads a text once from end to end, because one byte tells encodings apart. name is the
-// file's name, which decides where bytes do not; it may be empty. Errors are *FormatError, *LineError, *TitleRowsError and those of
-// file. A file with names and no rows is none.
+// Open detects the format of a file. It reads a text once from end to end, because one byte can decide the encoding. name is the
+// file's name, which decides if the bytes do not; it may be empty. Errors are *FormatError, *LineError, *TitleRowsError and those of
+// file. A file with names but without rows is valid.
 func Open(file io.ReaderAt, size int64, name string, o Options) (*File, error) {
 	start := make([]byte, min(size, detectBytes))
 	if _, err := file.ReadAt(start, 0); err != nil && err != io.EOF {
 		return nil, err
 	}
-	// Spreadsheets and other binary files are told by their first bytes; only a text has an encoding.
+	// The first bytes identify spreadsheets and other binary files; only a text has an encoding.
 	if isZip(start) {
 		return openXLSX(file, size, o)
 	}
@@ -186,12 +186,12 @@ func Open(file io.ReaderAt, size int64, name string, o Options) (*File, error) {
 }
 
 // Columns are the columns of the file. Those of CSV and XLSX are complete at once. Those of JSON grow while Records runs, and are
-// complete after the first whole run; a column keeps its place.
+// complete after the first whole run; a column keeps its index.
 func (f *File) Columns() []Column { return slices.Clone(f.columns) }
 
 // Info is what was found in the file so far.
 func (f *File) Info() Info { return f.info }
 
 // Records are the records of the file, in its order. An error is the last element: *LineError, *FormatError or an error of the file.
-// Each run reads the file anew and gives the same. Rows without any text are skipped. The caller may keep the records.
+// Each run reads the file again and yields the same. Rows without any text are skipped. The caller may keep the records.
 func (f *File) Records() iter.Seq2[Record, error] { return f.records }

@@ -20,7 +20,7 @@ func readSeparatorLine(beginning []byte) (separator byte, ok bool) {
 	return 0, false
 }
 
-// noSeparator stands for that of a file of one column. No text has it.
+// noSeparator is the separator of a file of one column. It occurs in no text.
 const noSeparator = 0
 
 // detectDialect detects the separator of a text, and reports whether its first line names it.
@@ -34,8 +34,8 @@ func detectDialect(beginning []byte) (separator byte, isNamed bool) {
 	return separator, false
 }
 
-// detectSeparator is the separator that cuts the first rows into the same number of cells. The row of names alone does not say: names
-// may have commas in them. The other rows alone do not either: decimal commas are as regular as separators. A file may have rows of
+// detectSeparator finds the separator that cuts the first rows into the same number of cells. The row of names alone does not decide: names
+// may contain commas. The other rows alone do not either: decimal commas are as regular as separators. A file may have rows of
 // other lengths too, cut or with separators at their end; the most regular candidate wins.
 func detectSeparator(beginning []byte) byte {
 	best, bestScore := byte(noSeparator), 0.0
@@ -47,9 +47,9 @@ func detectSeparator(beginning []byte) byte {
 	return best
 }
 
-// scoreSeparator is the share of rows that have the most frequent number of cells, weighed by this number. It is less the more rows
-// stand above the first of them, and nothing where rows have one cell each, or where the first row has one and the next ones are no
-// names: then it is the name of one column, whose texts have commas.
+// scoreSeparator is the share of rows that have the most frequent number of cells, weighted by this number. It falls with the number of rows
+// above the first of them, and is 0 if rows have one cell each, or if the first row has one and the next ones are not
+// names: then it is the name of one column, whose texts contain commas.
 func scoreSeparator(beginning []byte, separator byte) float64 {
 	rows := sampleRows(beginning, separator)
 	cells, frequency := mostFrequentLen(rows)
@@ -109,7 +109,7 @@ func mostFrequentLen(rows []Record) (cells, frequency int) {
 	return cells, frequency
 }
 
-// detectSeparatorInside is the separator of rows that stand in quotes as a whole, each a single cell: "A;""1, rue Haute"";48000". A
+// detectSeparatorInside is the separator of rows that are wholly in quotes, each a single cell: "A;""1, rue Haute"";48000". A
 // program that found no separator wrote them so.
 func detectSeparatorInside(beginning []byte) byte {
 	if beginning[0] != '"' {

@@ -11,8 +11,8 @@ import (
 	"lieudit/http/sitefile/record/xlsx"
 )
 
-// openXLSX opens the sheet that is asked for, otherwise the first that has a row of names. A sheet with titles above its names, or with rows
-// and no names, is refused and not skipped: the sheets behind it may be lists that its cells refer to.
+// openXLSX opens the requested sheet, otherwise the first that has a row of names. A sheet with titles above its names, or with rows
+// but no names, is refused and not skipped: the sheets after it may be lists to which its cells refer.
 func openXLSX(file io.ReaderAt, size int64, o Options) (*File, error) {
 	wb, err := xlsx.Open(file, size)
 	if err != nil {
@@ -54,7 +54,7 @@ func openXLSX(file io.ReaderAt, size int64, o Options) (*File, error) {
 	return nil, errNoNames
 }
 
-// asOwnError is the error of a spreadsheet as a *FormatError of this package; any other stays.
+// asOwnError turns the error of a spreadsheet into a *FormatError of this package, and returns any other unchanged.
 func asOwnError(err error) error {
 	if e, ok := errors.AsType[*xlsx.FormatError](err); ok {
 		return &FormatError{e.Reason}
@@ -102,10 +102,10 @@ type sheetRows struct {
 	sheet    xlsx.Sheet
 	width    int   // columns that are read
 	info     *Info // of the file
-	filled   int   // rows up to the last one that is not empty; -1: not known yet
+	filled   int   // rows up to the last one that is not empty; -1 while unknown
 }
 
-// yieldRecords yields the rows as records. Each run counts in info what it leaves out: cells beyond the width, hidden
+// yieldRecords yields the rows as records. Each run counts in info what the rows lack: cells beyond the width, hidden
 // rows, formulas without a value. The first run that comes to the end learns which row is the last that is not empty, and later ones
 // stop there: a sheet may have a million rows that were formatted and never filled.
 func (r *sheetRows) yieldRecords(yield func(Record, error) bool) {
@@ -129,7 +129,7 @@ func (r *sheetRows) yieldRecords(yield func(Record, error) bool) {
 	r.filled = filled
 }
 
-// countRow counts what a row of a sheet lacks.
+// countRow counts the defects of a row of a sheet.
 func (info *Info) countRow(row xlsx.Row) {
 	info.UncomputedFormulas.addSeveral(row.Number, len(row.Uncomputed))
 	if row.Number > info.HeaderLine {

@@ -11,9 +11,9 @@ import (
 	"unicode"
 )
 
-// The row of names is told by what people write into tables. Names are short texts; none is a decimal number, a date, a position or an
-// address of the web. What stands below them is of one kind in each column. So a row that is like those below it is data, a row with
-// one or two cells above a wider one is a title, and a row of texts over columns of numbers is a second row of names. Where this does
+// The row of names is recognized by how people write tables. Names are short texts, never a decimal number, a date, a position or a
+// web address. The cells below them are of one kind in each column. So a row that is like those below it is data, a row with
+// one or two cells above a wider one is a title, and a row of texts over columns of numbers is a second row of names. If this does
 // not decide, the first row holds the names, and Options.HeaderLine overrules.
 
 // table reads the records of rows whose first holds the names of the columns.
@@ -21,10 +21,10 @@ type table struct {
 	file        *File
 	rows        iter.Seq2[Record, error] // those that have text
 	names       []string
-	secondNames []string // of a second row of names; nil: there is none
+	secondNames []string // of a second row of names; nil if there is none
 }
 
-// openTable finds the row of names among the first rows, and what else info says of a table.
+// openTable finds the row of names among the first rows, and fills info.
 func openTable(rows iter.Seq2[Record, error], o Options, info Info) (*File, error) {
 	sample, titleRows, err := readSample(rows, o.HeaderLine)
 	switch {
@@ -79,16 +79,16 @@ func (tb *table) findSecondHeader(below []Record) {
 	}
 }
 
-// errNoNames: there is nothing that could be a row of names.
+// errNoNames means that nothing could be a row of names.
 var errNoNames = &FormatError{"no row holds names of columns: put one above the rows"}
 
-// readSample reads the first rows from the line on that holds the names, and counts those above it.
+// readSample reads the first rows from the line of the names on, and counts those above it.
 func readSample(rows iter.Seq2[Record, error], headerLine int) (sample []Record, above int, err error) {
 	const sampled = 60
 	for r, err := range rows {
 		switch {
 		case err != nil && len(sample) > 0:
-			return sample, above, nil // it comes again in its place among the records
+			return sample, above, nil // it comes again among the records
 		case err != nil:
 			return nil, 0, err
 		case r.Line < headerLine:
@@ -113,7 +113,7 @@ func widenNames(names []string, sample []Record) []string {
 	return names
 }
 
-// trimmedTexts is the names that a row holds.
+// trimmedTexts returns the names in a row.
 func trimmedTexts(values []Value) []string {
 	texts := make([]string, len(values))
 	for i, v := range values {
@@ -131,7 +131,7 @@ func trimName(name string) string {
 func (tb *table) yieldRecords(yield func(Record, error) bool) {
 	info := &tb.file.info
 	info.RepeatedHeaders = Count{}
-	// Rows are told from the row of names by their lines, so that rows above it are skipped with it.
+	// Rows after the row of names are recognized by their lines, so that rows above it are skipped with it.
 	for r, err := range tb.rows {
 		if err == nil && r.Line <= max(info.HeaderLine, info.SecondHeaderLine) {
 			continue
@@ -153,7 +153,7 @@ func (tb *table) yieldRecords(yield func(Record, error) bool) {
 	}
 }
 
-// repeatsNames reports whether a row says the names again. Empty cells at its end may be missing.
+// repeatsNames reports whether a row repeats the names. Empty cells at its end may be missing.
 func repeatsNames(values []Value, names []string) bool {
 	hasName := false
 	for i := range max(len(values), len(names)) {
@@ -199,8 +199,8 @@ func separatorName(separator rune) string {
 	return strconv.QuoteRune(separator)
 }
 
-// checkHeader looks whether the first row holds the names. Titles above a row of names, and a first row of numbers or positions, which
-// is data, are errors. So is a single text above wider rows of which none holds names.
+// checkHeader checks that the first row holds the names. Titles above a row of names, and a first row of numbers or positions, which
+// is data, are errors. So is a single text above wider rows without a row of names.
 func checkHeader(sample []Record) error {
 	for i := range min(len(sample), 30) {
 		if areTitlesAbove(sample, i) {
@@ -222,9 +222,9 @@ func checkHeader(sample []Record) error {
 	return nil
 }
 
-// areTitlesAbove reports whether a row holds the names, and the first row a title, or what groups of names have in common. It has at
-// least twice as many texts as the first row, and none of another type. Above more than two cells, columns of numbers below it must
-// tell it from a row of texts.
+// areTitlesAbove reports whether a row holds the names, and the first row a title, or headings of groups of names. The row has at
+// least twice as many texts as the first row, and only texts. Below a first row of more than two cells, columns of numbers must
+// distinguish it from a row of texts.
 func areTitlesAbove(sample []Record, row int) bool {
 	r, below := sample[row], sample[row+1:]
 	first, texts := countTexts(sample[0].Values), countTexts(r.Values)
@@ -250,7 +250,7 @@ func countTexts(values []Value) int {
 	return n
 }
 
-// isData reports whether the first row is like the others: it has a value that no name is, in a column where the others have such too.
+// isData reports whether the first row is like the others: it has a value that cannot be a name, where the others have such too.
 func isData(sample []Record) bool {
 	for i, v := range sample[0].Values {
 		if t := typeOf(v.Text); t != textType && t != integerType && columnHasType(sample[1:], i, t) {
@@ -272,7 +272,7 @@ func isYear(cell string) bool {
 	return err == nil && n >= 1900 && n <= 2100
 }
 
-// hasSameTypes reports whether a row has a number or the like where the rows below have one.
+// hasSameTypes reports whether a row has a number or the like in a column in which the rows below have one.
 func hasSameTypes(r Record, below []Record) bool {
 	for i, v := range r.Values {
 		if t := typeOf(v.Text); t != textType && !isYear(v.Text) && columnHasType(below, i, t) {
@@ -282,7 +282,7 @@ func hasSameTypes(r Record, below []Record) bool {
 	return false
 }
 
-// looksLikeNames reports whether a row can hold names: each a short text that is not a value of another type, none repeated often.
+// looksLikeNames reports whether a row can hold names: short texts that are not values of another type, and are not repeated often.
 func looksLikeNames(values []Value) bool {
 	seen := map[string]bool{}
 	texts, repeated := 0, 0
@@ -303,7 +303,7 @@ func looksLikeNames(values []Value) bool {
 	return texts > 0 && 4*repeated <= texts && 2*texts > len(values)
 }
 
-// cellType is what the text of a cell looks like.
+// cellType is the type that the text of a cell looks like.
 type cellType int
 
 // The types. A cell without text counts as a text.
@@ -314,7 +314,7 @@ const (
 	otherType // a date, a position, an e-mail address, a web address, JSON
 )
 
-// integerPattern, decimalPattern and otherPattern recognize the types. A name may be a year, but no decimal number.
+// integerPattern, decimalPattern and otherPattern recognize the types. A name may be a year, but not a decimal number.
 var (
 	integerPattern = regexp.MustCompile(`^[-+]?[0-9]+$`)
 	decimalPattern = regexp.MustCompile(`^[-+]?[0-9]*[.,][0-9]+$`)
@@ -322,7 +322,7 @@ var (
 		`[-0-9.]+ ?[,;] ?[-0-9.]+|\S+@\S+\.\S+|https?://.*|POINT ?\(.*)$`)
 )
 
-// typeOf is what a cell looks like. Long texts are texts: looking into them takes time.
+// typeOf is the type of a cell. Long texts are texts, since matching them takes time.
 func typeOf(cell string) cellType {
 	cell = strings.TrimSpace(cell)
 	switch {
@@ -353,17 +353,17 @@ func columnHasType(rows []Record, column int, want cellType) bool {
 	return texts > 0 && 10*alike >= 9*texts
 }
 
-// machineName is how programs call columns.
+// machineName matches the names that programs give columns.
 var machineName = regexp.MustCompile(`^[A-Za-z_@][A-Za-z0-9_.:@-]*$`)
 
-// Files of public schemas have two rows of names: one for programs, one for people. If the second were read as a record, it would be a
-// place without an address.
+// Files of public schemas have two rows of names: one for programs, one for people. Read as a record, the second would be a
+// site without an address.
 
-// hasSecondHeader reports whether the first row below the names is a second row of names: nearly all columns have a text in it, none
-// has a value of another type. And either columns of numbers, dates and the like have texts in it, or one row has names for programs
+// hasSecondHeader reports whether the first row below the names is a second row of names: nearly all columns have a text in it, and none
+// has a value of another type. Also, either columns of numbers, dates and the like have texts in it, or one row has names for programs
 // and the other the same names for people.
 func hasSecondHeader(names []string, below []Record) bool {
-	const fewRows = 3 // too few to say that only the first of them has texts there
+	const fewRows = 3 // too few to conclude that only the first of them has texts there
 	named := slices.DeleteFunc(slices.Clone(names), func(name string) bool { return name == "" })
 	if len(below) < 2 || !looksLikeNames(below[0].Values) || 5*countTexts(below[0].Values) < 4*len(named) {
 		return false
@@ -380,7 +380,7 @@ func hasSecondHeader(names []string, below []Record) bool {
 	return typed >= 2 && len(below) > fewRows || sayTheSame(names, trimmedTexts(below[0].Values))
 }
 
-// columnIsTyped reports whether a column holds values that no name looks like.
+// columnIsTyped reports whether a column holds values that cannot be names.
 func columnIsTyped(rows []Record, column int) bool {
 	return columnHasType(rows, column, integerType) || columnHasType(rows, column, decimalType) || columnHasType(rows, column, otherType)
 }
@@ -403,7 +403,7 @@ func sayTheSame(a, b []string) bool {
 	return pairs >= 2 && 2*shared > pairs
 }
 
-// isNoMachineName reports whether a name is one for people: with spaces or accents.
+// isNoMachineName reports whether a name is written for people, with spaces or accents.
 func isNoMachineName(name string) bool { return name != "" && !machineName.MatchString(name) }
 
 // shareWord reports whether two names have a word in common, without regard to case.
@@ -412,7 +412,7 @@ func shareWord(a, b string) bool {
 	return slices.ContainsFunc(splitWords(a), func(w string) bool { return slices.Contains(wordsOfB, w) })
 }
 
-// splitWords is the words of a name, which any sign separates: nom_du_site has three.
+// splitWords returns the words of a name, separated by any sign: nom_du_site has three.
 func splitWords(name string) []string {
 	return strings.FieldsFunc(strings.ToLower(name), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
 }

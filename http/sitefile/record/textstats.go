@@ -12,14 +12,14 @@ import (
 // The encoding is decided on the whole text. Its beginning may be ASCII for thousands of rows; and one byte that is wrong, cut by a
 // database or pasted by hand, must not turn all other accents into signs.
 
-// textStats are what all bytes of a text say about its encoding.
+// textStats counts the bytes of a text that bear on its encoding.
 type textStats struct {
 	hasNUL       bool
 	characters   int      // of several bytes, in UTF-8
 	broken       Count    // bytes of no character of UTF-8
 	decodedTwice Count    // Ã or Â and a sign that cannot follow it in a word
 	letters      int      // é, è, à and their like
-	bytes        [256]int // bytes from 0x80 on, of pieces that are no UTF-8
+	bytes        [256]int // bytes from 0x80 on, of pieces that are not UTF-8
 	ligatures    int      // bytes that are œ or Œ in ISO-8859-15, next to letters
 	line         int
 }
@@ -71,7 +71,7 @@ func (s *textStats) countPiece(piece []byte) {
 		return
 	}
 	valid := utf8.Valid(piece)
-	counted := 0 // up to where lines are counted
+	counted := 0 // lines are counted up to here
 	for i := 0; i < len(piece); {
 		if piece[i] < utf8.RuneSelf {
 			i++
@@ -92,7 +92,7 @@ func (s *textStats) countPiece(piece []byte) {
 	s.line += countLines(piece[counted:])
 }
 
-// countRune counts a character of several bytes, or a byte of none.
+// countRune counts a character of several bytes, or a byte outside any character.
 func (s *textStats) countRune(r rune, isBroken, isTwice bool) {
 	switch {
 	case isBroken:
@@ -130,7 +130,7 @@ func isDecodedTwice(r rune, rest []byte) bool {
 	return ok && b >= 0x80 && b < 0xC0
 }
 
-// isDecodedTwice reports whether the whole text is so: often, and without any letter with an accent that stands for itself.
+// isDecodedTwice reports whether the whole text was decoded twice: many characters were, and no accented letter stands for itself.
 func (s *textStats) isDecodedTwice() bool { return s.decodedTwice.Number >= 5 && s.letters == 0 }
 
 // countLines counts line ends: \r\n, \n and \r.
@@ -142,12 +142,12 @@ func countLines(piece []byte) int {
 	return n
 }
 
-// brokenShare is how many characters of several bytes a text in UTF-8 has at least for each broken one. In other encodings letters with
-// accents hardly ever stand next to such signs that they look like UTF-8.
+// brokenShare is the least number of characters of several bytes in a UTF-8 text for each broken one. In other encodings letters with
+// accents hardly ever stand next to characters with which they look like UTF-8.
 const brokenShare = 2
 
-// chooseEncoding is UTF-8 for a text that is so but for a few bytes, otherwise the encoding of one byte a character that gives most letters
-// of French. It is Windows-1252 unless that gives signs that no text has.
+// chooseEncoding returns UTF-8 for a text in it but for a few bytes, otherwise the single-byte encoding that gives the most letters
+// of French. It prefers Windows-1252 unless that gives characters that do not occur in texts.
 func (s *textStats) chooseEncoding() namedEncoding {
 	if s.characters >= brokenShare*s.broken.Number {
 		return encodings[utf8Index]

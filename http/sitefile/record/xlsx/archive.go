@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// What a spreadsheet may take at most. A few KiB of zip can unpack to many GiB.
+// The limits of a spreadsheet. A few KiB of zip can unpack to many GiB.
 const (
 	maxUnpackedBytes = 512 << 20
 	maxRatio         = 300 // of unpacked to packed bytes, in a part of more than checkedBytes
@@ -20,8 +20,8 @@ const (
 
 // An archive is hostile until read: its list may name parts that are not there, or that unpack to any length.
 
-// archive is the zip archive of a spreadsheet. Its parts are found without regard to case: some programs write other ones than they
-// name.
+// archive is the zip archive of a spreadsheet. Its parts are found regardless of case: some programs name parts differently than they
+// write them.
 type archive struct {
 	parts    map[string]*zip.File
 	unpacked int64 // bytes of all parts so far, of one run
@@ -43,7 +43,7 @@ func openArchive(file io.ReaderAt, size int64) (*archive, error) {
 	return a, nil
 }
 
-// boundedReaderAt is a file that a damaged archive cannot ask for bytes outside it.
+// boundedReaderAt is a file that a damaged archive cannot read beyond its bounds.
 type boundedReaderAt struct {
 	io.ReaderAt
 	size int64
@@ -62,7 +62,7 @@ func normalizePart(name string) string {
 	return strings.ToLower(strings.TrimPrefix(path.Clean(strings.ReplaceAll(name, `\`, "/")), "/"))
 }
 
-// open unpacks a part as it is read; nil: there is none.
+// open unpacks a part as it is read; nil if there is none.
 func (a *archive) open(name string) (io.ReadCloser, error) {
 	f := a.parts[normalizePart(name)]
 	if f == nil {
@@ -75,7 +75,7 @@ func (a *archive) open(name string) (io.ReadCloser, error) {
 	return &partReader{ReadCloser: in, archive: a, packed: int64(f.CompressedSize64)}, nil
 }
 
-// partReader reads a part, and refuses what unpacks to too much. It counts what really comes: the sizes that an archive states may be
+// partReader reads a part, and refuses one that unpacks to too much. It counts the bytes: the sizes that an archive states may be
 // wrong.
 type partReader struct {
 	io.ReadCloser
@@ -98,7 +98,7 @@ func (r *partReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// asFormatError is a *FormatError for an error that the archive's bytes cause; any other is of the file, and stays.
+// asFormatError turns an error that the archive's bytes cause into a *FormatError. Any other is of the file, and returned unchanged.
 func asFormatError(err error) error {
 	var corrupt flate.CorruptInputError
 	if errors.As(err, &corrupt) || errors.Is(err, zip.ErrChecksum) || errors.Is(err, zip.ErrFormat) || errors.Is(err, zip.ErrAlgorithm) ||
@@ -108,7 +108,7 @@ func asFormatError(err error) error {
 	return err
 }
 
-// eachToken calls read for each tag and text of a part. A part that is missing has none.
+// eachToken calls read for each tag and text of a part. A missing part is empty.
 func (a *archive) eachToken(name string, read func(s *xmlScanner, t *xmlToken) error) error {
 	in, err := a.open(name)
 	if in == nil || err != nil {
@@ -130,7 +130,7 @@ func (a *archive) eachToken(name string, read func(s *xmlScanner, t *xmlToken) e
 	}
 }
 
-// otherArchives are the archives of other formats: a part that tells each, or how a part's name ends, and what its user can do.
+// otherArchives are archives of other formats: each has a part, or the ending of one, that identifies it, and advice for the user.
 var otherArchives = []struct{ part, reason string }{
 	{"xl/workbook.bin", "this is an XLSB file: save it as XLSX"},
 	{"word/document.xml", "this is a Word document: save its table as XLSX or CSV"},
@@ -141,14 +141,14 @@ var otherArchives = []struct{ part, reason string }{
 	{"stops.txt", "this is a zip archive of a timetable (GTFS): unpack it and give its stops.txt"},
 }
 
-// unpackable are the endings of files that are read once they are unpacked.
+// unpackable are the endings of files that can be read once unpacked.
 var unpackable = []string{".csv", ".tsv", ".txt", ".xlsx", ".geojson", ".json", ".ndjson"}
 
-// explain says what an archive is that holds no spreadsheet.
+// explain describes an archive without a spreadsheet.
 func (a *archive) explain() error {
 	if in, err := a.open("mimetype"); in != nil && err == nil {
 		defer in.Close()
-		text, _ := io.ReadAll(io.LimitReader(in, 200)) // what cannot be read says nothing
+		text, _ := io.ReadAll(io.LimitReader(in, 200)) // a read error leaves it empty
 		if bytes.Contains(text, []byte("opendocument")) {
 			return &FormatError{"this is an OpenDocument file (ODS or the like): save it as XLSX or CSV"}
 		}

@@ -9,9 +9,9 @@ import (
 )
 
 // A date in a spreadsheet is a number of days, and a postcode that was typed as a number has lost its zero. Only the format of the
-// cell says so. Of a format this package needs no more than numberFormat holds, since it shows numbers in one way.
+// cell says so. This package needs only the part of a format that numberFormat holds, since it shows numbers in one way.
 
-// numberFormat is what a number of a cell stands for, by the format that shows it.
+// numberFormat is the meaning of a cell's number, by the format that shows it.
 type numberFormat struct {
 	hasDate, hasTime bool
 	isElapsed        bool // hours may exceed 24
@@ -36,8 +36,8 @@ func builtinFormat(id string) numberFormat {
 	return numberFormat{}
 }
 
-// parseNumberFormat reads a format's code: dd/mm/yyyy, [h]:mm, 00000. Of several, which semicolons part, the first is for numbers that
-// are not negative. What stands in quotes and behind a backslash is text.
+// parseNumberFormat reads a format's code: dd/mm/yyyy, [h]:mm, 00000. Semicolons separate several; the first is for numbers that
+// are not negative. Anything in quotes or after a backslash is text.
 func parseNumberFormat(code string) numberFormat {
 	var f numberFormat
 	hasMonthOrMinute, isFraction := false, false
@@ -90,10 +90,10 @@ func (f numberFormat) format(number string, is1904 bool) string {
 	return text
 }
 
-// isDigits reports whether a text is digits and nothing else.
+// isDigits reports whether a text consists of digits.
 func isDigits(text string) bool { return text != "" && strings.Trim(text, "0123456789") == "" }
 
-// formatTime is the date and time that a number of days stands for; false: it stands for none. Seconds are rounded: a fraction of 64
+// formatTime is the date and time for a number of days; false if there is none. Seconds are rounded: a fraction of 64
 // bits does not hold them exactly.
 func (f numberFormat) formatTime(number string, is1904 bool) (string, bool) {
 	days, err := strconv.ParseFloat(number, 64)
@@ -118,7 +118,7 @@ func (f numberFormat) formatTime(number string, is1904 bool) (string, bool) {
 	return formatClock(seconds % 86_400), true
 }
 
-// epoch is the day of number 0. Spreadsheets count a 29 February 1900, which was none, so that those before it have another.
+// epoch is the day of number 0. Spreadsheets count a 29 February 1900 that never was, so days before it have another epoch.
 func epoch(day float64, is1904 bool) time.Time {
 	switch {
 	case is1904:
@@ -129,7 +129,7 @@ func epoch(day float64, is1904 bool) time.Time {
 	return time.Date(1899, 12, 30, 0, 0, 0, 0, time.UTC)
 }
 
-// formatClock is hours and minutes, and seconds where there are any.
+// formatClock writes hours and minutes, and seconds if there are any.
 func formatClock(seconds int) string {
 	text := fmt.Sprintf("%02d:%02d", seconds/3600, seconds/60%60)
 	if s := seconds % 60; s != 0 {
@@ -138,8 +138,8 @@ func formatClock(seconds int) string {
 	return text
 }
 
-// formatNumber is the shortest decimal that stands for a number of 64 bits. Where 15 digits, which is what spreadsheets show, are much
-// shorter, the rest is an error of computing: 0.1+0.2 is 0.3.
+// formatNumber is the shortest decimal that stands for a number of 64 bits. If 15 digits, which spreadsheets show, are much
+// shorter, the rest is a rounding error: 0.1+0.2 is 0.3.
 func formatNumber(number string) string {
 	// Most numbers are codes and years, which are written as they are shown.
 	if isDigits(number) && len(number) <= 15 && number[0] != '0' {

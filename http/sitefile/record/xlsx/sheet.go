@@ -9,11 +9,11 @@ import (
 	"strconv"
 )
 
-// MaxColumns is how many columns a sheet has at most, up to XFD.
+// MaxColumns is the most columns of a sheet, up to XFD.
 const MaxColumns = 16_384
 
 // Most rows and cells of a sheet may be empty: they were formatted, or are there to take time. A sheet has at most maxRows rows. A cell
-// that says its place and its format takes some 20 bytes, so maxUnpackedBytes has room for no more than maxCells.
+// with its reference and its format takes some 20 bytes, so maxUnpackedBytes has room for at most maxCells.
 const (
 	maxRows  = 1 << 20
 	maxCells = 32 << 20
@@ -28,7 +28,7 @@ type Row struct {
 	Uncomputed []int // the columns of formulas without a value: the program that wrote them did not compute them
 }
 
-// Rows are the rows of a sheet that have a cell with text or a formula. Cells to the right of the first width columns are left out. An
+// Rows yields the rows of a sheet that have a cell with text or a formula. Cells to the right of the first width columns are left out. An
 // error is the last element. Each run reads the sheet anew. The caller may keep the rows.
 func (w *Workbook) Rows(s Sheet, width int) iter.Seq2[Row, error] {
 	return func(yield func(Row, error) bool) {
@@ -41,7 +41,7 @@ func (w *Workbook) Rows(s Sheet, width int) iter.Seq2[Row, error] {
 	}
 }
 
-// errEnd: no more of a sheet is to be read.
+// errEnd stops the reading of a sheet.
 var errEnd = errors.New("the rows have ended")
 
 // sheetReader reads the rows of a sheet, and yields each at its end.
@@ -85,7 +85,7 @@ func (r *sheetReader) beginRow(t *xmlToken) error {
 	return nil
 }
 
-// parseNumber is the number in an attribute that may be missing. The error of strconv.Atoi would be made a million times.
+// parseNumber is the number in an attribute that may be missing. strconv.Atoi would allocate a million errors.
 func parseNumber(digits []byte) (int, bool) {
 	if len(digits) == 0 {
 		return 0, false
@@ -106,7 +106,7 @@ func (r *sheetReader) endRow() error {
 
 // cell is a cell of a sheet as its part has it.
 type cell struct {
-	kind       string // how the value is meant: s shared, str and inlineStr text, b bool, e error, d date, n or none number
+	kind       string // how the value is meant: s shared, str and inlineStr text, b bool, e error, d date, n or missing number
 	style      int
 	text       []byte
 	hasValue   bool
@@ -199,7 +199,7 @@ func (r *sheetReader) set(text string) error {
 	return nil
 }
 
-// parseColumn is the number of the column that a reference such as BC12 names, from 0.
+// parseColumn is the index, from 0, of the column that a reference such as BC12 names.
 func parseColumn(reference []byte) (int, bool) {
 	column := 0
 	for i, b := range reference {
@@ -213,8 +213,8 @@ func parseColumn(reference []byte) (int, bool) {
 	return 0, false
 }
 
-// formatCell is the text of a cell: what its reader sees, but for the ways in which numbers and dates are written. An error such as
-// #N/A has none. Of a formula it is the value that was computed last.
+// formatCell is the text of a cell as its reader sees it, except for the format of numbers and dates. An error such as
+// #N/A is empty. For a formula it is the last computed value.
 func (w *Workbook) formatCell(c *cell) string {
 	switch c.kind {
 	case "s":

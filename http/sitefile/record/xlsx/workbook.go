@@ -1,10 +1,10 @@
-// Package xlsx reads the cells of spreadsheets as texts: numbers as short as they are, dates as ISO 8601 writes them, zeros that a
-// format shows. Open reads what all sheets share; Rows then reads a sheet row by row, as often as asked:
+// Package xlsx reads the cells of spreadsheets as texts: numbers in shortest form, dates in ISO 8601, leading zeros from the
+// format. Open reads what all sheets share; Rows then reads a sheet row by row, as often as asked:
 //
 //	io.ReaderAt -> archive -> xmlScanner -> Workbook (sheets, shared texts, number formats)
 //	                     `--> xmlScanner -> sheetReader -> Row
 //
-// Its constraint: memory does not grow with a sheet, and no archive, however made, unpacks to more than a bound.
+// Memory does not grow with a sheet, and unpacking is bounded for any archive.
 //
 // excelize, which the field knows, reads rows one by one too, but gives a cell either as its format shows it, a date as 11-22-26, or
 // without its format; it unpacks parts into memory or temporary files, and brings a package for encryption.
@@ -20,12 +20,12 @@ import (
 	"strings"
 )
 
-// FormatError is why a file is not a spreadsheet that can be read, with what its user can do.
+// FormatError is why a spreadsheet cannot be read, with advice for the user.
 type FormatError struct{ Reason string }
 
 func (e *FormatError) Error() string { return e.Reason }
 
-// What the texts that sheets share may take at most. They are in memory as long as the workbook is.
+// The limits of the texts that sheets share. They are in memory as long as the workbook is.
 const (
 	maxSharedBytes = 128 << 20
 	maxSharedTexts = 4 << 20
@@ -64,7 +64,7 @@ func Open(file io.ReaderAt, size int64) (*Workbook, error) {
 	return w, nil
 }
 
-// Sheets are the sheets in their order. Those of charts are none.
+// Sheets are the sheets in their order, without those of charts.
 func (w *Workbook) Sheets() []Sheet { return slices.Clone(w.sheets) }
 
 // findMainPart finds the part that lists the sheets.
@@ -107,10 +107,10 @@ func (w *Workbook) readSheets() error {
 	})
 }
 
-// isTrue reports whether an attribute or a cell says true.
+// isTrue reports whether an attribute or a cell is true.
 func isTrue(value []byte) bool { return string(value) == "1" || string(value) == "true" }
 
-// readTargets reads which parts the ids of sheets stand for.
+// readTargets reads the parts for which the ids of sheets stand.
 func (w *Workbook) readTargets() (map[string]string, error) {
 	folder, base := path.Split(w.mainPart)
 	targets := map[string]string{}
@@ -150,13 +150,13 @@ func (w *Workbook) readStyles() error {
 	})
 }
 
-// sharedTexts are the texts that the cells of a workbook refer to by number, one behind the other in one text.
+// sharedTexts are the texts to which the cells of a workbook refer by number, concatenated in one text.
 type sharedTexts struct {
 	text string
 	ends []uint32
 }
 
-// text is a shared text; "" for a number that none has.
+// text is a shared text; "" for an unknown number.
 func (s *sharedTexts) at(n int) string {
 	if n < 0 || n >= len(s.ends) {
 		return ""
@@ -168,7 +168,7 @@ func (s *sharedTexts) at(n int) string {
 	return s.text[start:s.ends[n]]
 }
 
-// readShared reads the shared texts. Of a text with fonts it takes the letters, and leaves out how they are pronounced.
+// readShared reads the shared texts, without fonts and phonetic readings.
 func (w *Workbook) readShared() error {
 	var out strings.Builder
 	inText, inPronunciation := false, false

@@ -10,8 +10,8 @@ import (
 )
 
 // xmlScanner cuts the XML of a spreadsheet's part into tags and texts, of which it holds one at a time. It resolves the entities that
-// XML itself has and no others, and refuses a DOCTYPE, which could name more. Names are compared without the prefixes of namespaces:
-// programs choose these freely, and no name that is looked for stands in two of them. That tags end in the order in which they began
+// XML itself defines and no others, and refuses a DOCTYPE, which could define more. Names are compared without the prefixes of namespaces:
+// programs choose these freely, and no name that is searched is in two of them. The order in which tags end
 // is not checked.
 //
 // encoding/xml does not serve: it allocates each name and value, and a sheet has millions.
@@ -24,7 +24,7 @@ type xmlScanner struct {
 	token   xmlToken
 }
 
-// xmlToken is a tag or a text. Its bytes are valid until the next one. A text may come in several tokens, parted by comments.
+// xmlToken is a tag or a text. Its bytes are valid until the next one. Comments may split a text into several tokens.
 type xmlToken struct {
 	kind       xmlKind
 	name       []byte // of a tag, without the prefix of its namespace
@@ -32,7 +32,7 @@ type xmlToken struct {
 	text       []byte
 }
 
-// xmlKind is what a token is.
+// xmlKind is the kind of a token.
 type xmlKind int
 
 // The kinds. A tag such as <c/> is a start and then an end.
@@ -42,7 +42,7 @@ const (
 	xmlText
 )
 
-// maxTokenBytes is how long a tag or text may be. A cell of a spreadsheet has 32,767 characters at most.
+// maxTokenBytes is how long a tag or text may be. A cell of a spreadsheet has at most 32,767 characters.
 const maxTokenBytes = 4 << 20
 
 // errWrongXML begins the sentence of an error, if there is more to say.
@@ -51,7 +51,7 @@ var errWrongXML = errors.New("its XML is wrong")
 // newXMLScanner scans a part from its beginning.
 func newXMLScanner(in io.Reader) *xmlScanner { return &xmlScanner{in: in} }
 
-// next is the next tag or text; io.EOF: there is none.
+// next returns the next tag or text, or io.EOF.
 func (s *xmlScanner) next() (*xmlToken, error) {
 	if s.isEmpty {
 		s.isEmpty = false
@@ -85,7 +85,7 @@ func (s *xmlScanner) next() (*xmlToken, error) {
 	}
 }
 
-// need reads on until n bytes are there; io.EOF: there are fewer.
+// need reads until n bytes are available; io.EOF if there are fewer.
 func (s *xmlScanner) need(n int) error {
 	for len(s.buf)-s.pos < n {
 		if s.readErr != nil {
@@ -98,7 +98,7 @@ func (s *xmlScanner) need(n int) error {
 	return nil
 }
 
-// readMore drops what is before pos and reads on.
+// readMore drops what is before pos and reads more.
 func (s *xmlScanner) readMore() error {
 	kept := s.buf[s.pos:]
 	if len(kept) >= maxTokenBytes {
@@ -156,7 +156,7 @@ func (s *xmlScanner) readText() (*xmlToken, error) {
 	}
 }
 
-// readEndTag reads </name>. Whether it ends the tag that is open is not checked: programs wrote it, not people.
+// readEndTag reads </name>. It does not check that it ends the open tag: programs wrote it, not people.
 func (s *xmlScanner) readEndTag() (*xmlToken, error) {
 	tag, err := s.readUntil(">")
 	if err != nil {
@@ -183,7 +183,7 @@ func (s *xmlScanner) readStartTag() (*xmlToken, error) {
 	return &s.token, nil
 }
 
-// readTag reads up to the sign > that stands in no quotes, and returns what is inside.
+// readTag reads up to the first > outside quotes, and returns what is inside.
 func (s *xmlScanner) readTag() ([]byte, error) {
 	quote, i := byte(0), 1
 	for {
@@ -210,7 +210,7 @@ func (s *xmlScanner) readTag() ([]byte, error) {
 	}
 }
 
-// readDeclaration skips a comment and reads the text of a CDATA section. nil: it was a comment.
+// readDeclaration skips a comment, returning nil, or reads the text of a CDATA section.
 func (s *xmlScanner) readDeclaration() (*xmlToken, error) {
 	const cdata = "<![CDATA["
 	if err := s.need(4); err != nil {
@@ -234,7 +234,7 @@ func (s *xmlScanner) readDeclaration() (*xmlToken, error) {
 // localName is a name without the prefix of its namespace.
 func localName(name []byte) []byte { return name[bytes.IndexByte(name, ':')+1:] }
 
-// attribute is the value of an attribute of a tag, by its name without a prefix; nil: the tag has none.
+// attribute is the value of an attribute of a tag, by its name without a prefix; nil if the tag does not have it.
 func (t *xmlToken) attribute(name string) []byte {
 	rest := t.attributes
 	for {
