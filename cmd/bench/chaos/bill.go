@@ -11,7 +11,7 @@ import (
 	"lieudit/schemas/body"
 )
 
-// billLine is what reconcile lists requests by. endpoint is the service's name of it: "GET /me".
+// billLine is the key under which reconcile lists requests. endpoint is the service's name of it: "GET /me".
 type billLine struct{ account, endpoint string }
 
 // checkBills lets the service compare its read model of usage with its log (reconcile), has the model compare what is billed
@@ -51,7 +51,7 @@ func (r *run) checkBills(ctx context.Context, at *serverProcess) {
 	r.recordBilled(billed.Results, listedUnanswered(found))
 }
 
-// noteDeaths tells the model of the processes that have ended: the requests that they had to refund may stay billed.
+// noteDeaths reports the processes that have ended to the model: the requests that they had to refund may stay billed.
 func (r *run) noteDeaths() {
 	isRunning := map[int]bool{}
 	for _, i := range r.instances {
@@ -79,9 +79,9 @@ func listedUnanswered(found body.Reconciliation) map[billLine]int64 {
 	return listed
 }
 
-// recordBilled replaces the sums of the check before. reconcile lists, for instances that did not end in good order, the
-// requests that may have been billed without an answer. What is billed without an answer and not listed is counted as
-// unlisted. It is a figure of the report and not a violation.
+// recordBilled replaces the sums of the previous check. reconcile lists, for instances that did not end in good order, the requests that may
+// have been billed without an answer. Requests billed without an answer and not listed are counted as unlisted. This is a figure of the report
+// and not a violation.
 func (r *run) recordBilled(billed []model.BilledLine, listed map[billLine]int64) {
 	var total, unanswered, unlisted int64
 	for _, b := range billed {

@@ -1,9 +1,8 @@
-// Package chaos is the chaos test of the whole service. It runs real processes of this program under load, kills them
-// (kill -9), and makes what they depend on fail: the disk is full, Postgres is unavailable, the log does not answer, file
-// descriptors run out. Package model knows what each answer may be. After each round, with everything healthy again, the checks
-// show it what the service holds: all that was acknowledged must be there, and nothing that no client requested: sites, keys,
-// revocations, quotas, bills, projections. Only what the service promises is a violation, so a request without an answer may
-// have happened or not.
+// Package chaos is the chaos test of the whole service. It runs real processes of this program under load, kills them (kill -9), and makes the
+// parts that they depend on fail: the disk is full, Postgres is unavailable, the log does not answer, file descriptors run out. Package model
+// knows which answers are allowed. After each round, with everything healthy again, the checks compare the content of the service with the
+// model: everything acknowledged must be there, and nothing that no client requested: sites, keys, revocations, quotas, bills, projections.
+// Only a broken promise of the service is a violation, so a request without an answer may have happened or not.
 //
 //	Run ──> runProfile ──> startAll                        system: instances, log node, Postgres, disk
 //	            ├──> startClients: client ──> sendAPI, sendArea ──> model.Begin, model.End
@@ -41,7 +40,7 @@ type Options struct {
 	Dir              string // on the disk to use
 	Profiles         []Profile
 	Kills            int // of instances, over all profiles
-	MaxKillsPerRound int // most kills between two checks
+	MaxKillsPerRound int // between two checks
 	Instances        int // of the servers profile
 	Rows             int // of the largest sync
 	Seed             uint64
@@ -49,19 +48,19 @@ type Options struct {
 
 	MaxPause   time.Duration // longest time between two kills
 	MinOutage  time.Duration // shortest outage of Postgres; the usual ones last up to twice as long
-	LongOutage time.Duration // length of every fourth outage of Postgres; 0: there is none
+	LongOutage time.Duration // length of every fourth outage of Postgres; 0: no long outage
 
 	KeepGoing bool              // continue after a round with violations
 	KeepData  bool              // keep the data folders for inspection
 	Log       func(what string) // receives the lines of the run's log; nil: none
 }
 
-// ErrTimeUp: the limit passed before all kills were done.
+// ErrTimeUp means that the limit passed before all kills were done.
 var ErrTimeUp = errors.New("the time was up before all kills were done")
 
-// Run runs every profile, one after the other, and reports on it. The kills are shared out evenly. A profile that this
-// machine cannot run is left out and named in the report. The error says why a run could not be completed; the report then
-// has what was found until then. Violations are no error but part of the report.
+// Run runs every profile, one after another, and reports on it. The kills are distributed evenly. A profile that this machine cannot run is
+// left out and named in the report. The error is the reason why a run could not be completed; the report then has the results until then.
+// Violations are not an error but part of the report.
 func Run(ctx context.Context, o Options) (Report, error) {
 	rep := Report{Seed: o.Seed, Violations: []string{}}
 	profiles := []Profile{}
@@ -98,7 +97,7 @@ type run struct {
 	givenUp    <-chan struct{} // closed when the run is given up
 	round      atomic.Int64
 	outages    int                // of Postgres so far; only the goroutine of the fault uses it
-	unanswered map[billLine]int64 // requests that are billed and were not answered, up to the last check, which alone uses it
+	unanswered map[billLine]int64 // requests billed but not answered, up to the last check; only checks use it
 
 	healthTimeout time.Duration // for everything to become healthy, once faults have ended
 	searchTimeout time.Duration // for the search to find a write, and for a failed request to succeed
@@ -124,8 +123,8 @@ func newRun(o Options, p Profile, n uint64) *run {
 	return r
 }
 
-// runProfile starts the system, runs the load and all rounds, and checks the end only where no round found a violation: after
-// one, later violations would only follow from it.
+// runProfile starts the system, runs the load and all rounds, and checks the end only if no round found a violation: later violations would
+// only follow from it.
 func (r *run) runProfile(ctx context.Context) (err error) {
 	defer func() { err = errors.Join(err, r.tearDown(r.KeepData)) }()
 	r.givenUp = ctx.Done()
@@ -135,7 +134,7 @@ func (r *run) runProfile(ctx context.Context) (err error) {
 	if err := r.openAccounts(ctx); err != nil {
 		return err
 	}
-	// load only ends the clients. Their requests have ctx, so that the last ones are not broken off.
+	// load ends only the clients. Their requests use ctx, so that the last ones are not aborted.
 	load, stop := context.WithCancel(ctx)
 	clients := r.startClients(ctx, load.Done())
 	err = r.runRounds(ctx)
@@ -167,8 +166,8 @@ func (r *run) runRounds(ctx context.Context) error {
 // runRound runs one round: kills and a fault under load, then a check. An error says that the round could not be completed.
 func (r *run) runRound(ctx context.Context, kills int, f fault) error {
 	r.logf("round %d: %d kills, and %s", r.round.Load(), kills, f)
-	// during ends with the last kill, and short faults end with it. Each goroutine draws from its own random numbers, because
-	// those of r are for one goroutine.
+	// during ends with the last kill, and short faults end with it. Each goroutine draws from its own random numbers, because r.rng is for one
+	// goroutine.
 	during, over := context.WithCancel(ctx)
 	defer over()
 	var work errgroup.Group
@@ -238,7 +237,7 @@ func (r *run) reportViolation(format string, args ...any) {
 	r.violations = append(r.violations, what)
 }
 
-// oneLine returns a text with single blanks in place of line breaks and of longer gaps.
+// oneLine returns a text with line breaks and longer gaps replaced by single blanks.
 func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }
 
 // hasNoViolations reports whether no violation was recorded so far.
@@ -268,7 +267,7 @@ type Totals struct {
 
 	Billed           int64 `json:"billed"`
 	BilledUnanswered int64 `json:"billed_unanswered"` // beyond what was answered
-	Unlisted         int64 `json:"unlisted"`          // of these, what reconcile does not list for account and endpoint
+	Unlisted         int64 `json:"unlisted"`          // of these, not listed by reconcile for account and endpoint
 
 	Seconds float64 `json:"seconds"`
 }

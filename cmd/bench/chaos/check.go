@@ -24,9 +24,9 @@ import (
 // concurrentChecks is how many accounts are checked concurrently.
 const concurrentChecks = 4
 
-// checkSystem compares what the service holds with what it acknowledged, and reports violations. No client sends a request
-// and no fault is injected meanwhile: the caller holds checkLock. Accounts come first and bills last, so that the requests of
-// the checks are billed and compared too. Where an instance does not become healthy, the rest is not checked.
+// checkSystem compares the content of the service with what it acknowledged, and reports violations. No client sends a request and no fault is
+// injected meanwhile: the caller holds checkLock. Accounts come first and bills last, so that the requests of the checks are billed and
+// compared too. If an instance does not become healthy, the rest is not checked.
 func (r *run) checkSystem(ctx context.Context) {
 	began := time.Now()
 	before := r.violationCount()
@@ -55,9 +55,8 @@ func (r *run) checkSystem(ctx context.Context) {
 	r.logf("checked in %.1f s: %d accounts, %d violations", time.Since(began).Seconds(), len(r.workingAccounts()), r.violationCount()-before)
 }
 
-// waitHealthy waits until every part of every instance is healthy and every instance answers every account. It reports
-// what does not become healthy within healthTimeout, and returns false where that is an instance. An account that is not
-// answered is excluded from now on.
+// waitHealthy waits until every part of every instance is healthy and every instance answers every account. It reports every part that does not
+// become healthy within healthTimeout, and returns false if that is an instance. An account that is not answered is excluded from now on.
 func (r *run) waitHealthy(ctx context.Context) bool {
 	allHealthy := true
 	for _, i := range r.instances {
@@ -92,8 +91,8 @@ func (r *run) logLastOutput() {
 	}
 }
 
-// checkReadiness returns nil when an instance is ready and each of its parts is "ok". The instances of a run have no road network, so
-// what readiness says of routes does not count.
+// checkReadiness returns nil if an instance is ready and each of its parts is "ok". The instances of a run have no road network, so readiness
+// of routes does not count.
 func (r *run) checkReadiness(ctx context.Context, at *serverProcess) error {
 	a := r.doRequest(ctx, "http://"+at.process.Ops, request{method: http.MethodGet, path: "/readyz"})
 	if a.status != http.StatusOK {
@@ -132,22 +131,20 @@ func (r *run) retryFailed(ctx context.Context, send func() answer) (last answer)
 	return last
 }
 
-// getAPI sends a GET to the API with an account's key, and retries where it fails. endpoint is the name under which the
-// request is billed.
+// getAPI sends a GET to the API with an account's key, and retries if it fails. endpoint is the name under which the request is billed.
 func (r *run) getAPI(ctx context.Context, at *serverProcess, a *account, endpoint, path string) answer {
 	return r.retryFailed(ctx, func() answer {
 		return r.sendAPI(ctx, at, request{account: a, label: a.label, key: a.key, endpoint: endpoint, method: http.MethodGet, path: path})
 	})
 }
 
-// retryArea sends a request to the customer area, and retries where it fails.
+// retryArea sends a request to the customer area, and retries if it fails.
 func (r *run) retryArea(ctx context.Context, at *serverProcess, method, path string, body any) answer {
 	return r.retryFailed(ctx, func() answer { return r.sendArea(ctx, at, request{method: method, path: path}, body) })
 }
 
-// checkAccount has the model check an account, its keys and its sites, and then checks every referential and the number of
-// sites in /me. probe is a random number that picks the site that is written. What the model has seen is what it then holds
-// possible.
+// checkAccount has the model check an account, its keys and its sites, and then checks every referential and the number of sites in /me. probe
+// is a random number that picks the site that is written. Afterwards the model considers only what it has seen possible.
 func (r *run) checkAccount(ctx context.Context, at *serverProcess, a *account, probe int) {
 	path := adminclient.JoinPath("", "accounts", a.id)
 	shown := r.retryArea(ctx, at, http.MethodGet, path, nil)
@@ -172,7 +169,7 @@ func (r *run) checkAccount(ctx context.Context, at *serverProcess, a *account, p
 	}
 }
 
-// settleSites has the model compare the lists of an account's referentials and sites, inactive ones included, with what may be.
+// settleSites has the model compare the lists of an account's referentials and sites, including inactive ones, with the possible states.
 func (r *run) settleSites(ctx context.Context, at *serverProcess, a *account) error {
 	const oneReferential = "GET /locations/referentiels/{code}"
 	list := r.getAPI(ctx, at, a, "GET /locations/referentiels", "/locations/referentiels")
@@ -208,16 +205,16 @@ func (r *run) settleSites(ctx context.Context, at *serverProcess, a *account) er
 	return nil
 }
 
-// checkReferential checks one referential, whose sites the model knows for certain, in three steps: a dry run of a sync of all
-// its active sites changes nothing; a write succeeds; the search finds what was written. The list came from a read model, the
-// dry run comes from the write side: so both must hold the same sites. The model checks what both are answered.
+// checkReferential checks one referential, whose sites the model knows for certain, in three steps: a dry run of a sync of all its active sites
+// changes nothing; a write succeeds; the search finds the written site. The list came from a read model and the dry run from the write side, so
+// both must hold the same sites. The model checks both answers.
 func (r *run) checkReferential(ctx context.Context, at *serverProcess, f *referential, probe int) error {
 	dryRun := model.SyncSites{Code: f.code, Rows: activeRows(r.model.KnownSites(f.account.id, f.code, 0)), IsDryRun: true}
 	if a := r.retryFailed(ctx, func() answer { return r.sendAPI(ctx, at, f.newRequest(dryRun)) }); a.status != http.StatusOK {
 		return fmt.Errorf("a dry run of what %s/%s lists is answered %s", f.account.id, f.code, a)
 	}
 	f.edition++
-	// The edition is new, so no earlier write can have put this content there.
+	// The edition is new, so no earlier write can have stored this content.
 	w := f.newPut(probe % f.rows)
 	a := r.retryFailed(ctx, func() answer { return r.sendAPI(ctx, at, f.newRequest(w)) })
 	switch a.status {
@@ -229,7 +226,7 @@ func (r *run) checkReferential(ctx context.Context, at *serverProcess, f *refere
 	return fmt.Errorf("%s/%s takes no write: %s", f.account.id, f.code, a)
 }
 
-// searchSite searches for a site by its name. The error says that it was not found.
+// searchSite searches for a site by its name. It returns an error if the site is not found.
 func (r *run) searchSite(ctx context.Context, at *serverProcess, f *referential, w model.PutSite) error {
 	a := r.getAPI(ctx, at, f.account, "GET /locations/search", "/locations/search?referentiel="+f.code+"&q="+url.QueryEscape(w.Name))
 	var found body.Locations
@@ -247,7 +244,7 @@ func (r *run) searchSite(ctx context.Context, at *serverProcess, f *referential,
 	return fmt.Errorf("%s/%s: %s was written and is not found", f.account.id, f.code, w.Name)
 }
 
-// activeSites returns how many active sites an account has, by the model.
+// activeSites returns how many active sites an account has, according to the model.
 func (r *run) activeSites(a *account) (n int) {
 	for _, f := range a.referentials {
 		n += len(activeRows(r.model.KnownSites(a.id, f.code, 0)))
@@ -255,7 +252,7 @@ func (r *run) activeSites(a *account) (n int) {
 	return n
 }
 
-// checkMe compares the number of active sites that /me shows with the model's, and that with the ceiling of the plan.
+// checkMe compares the number of active sites in /me with the model's, and with the limit of the plan.
 func (r *run) checkMe(ctx context.Context, at *serverProcess, a *account) error {
 	got := r.getAPI(ctx, at, a, "GET /me", "/me")
 	if a.exhausted && got.status == http.StatusTooManyRequests {
@@ -286,8 +283,8 @@ func (r *run) checkKeys(ctx context.Context, a *account) error {
 	return nil
 }
 
-// waitCaughtUp waits until the serving read models of every instance have caught up with the log. It reports an instance
-// whose read models have not within healthTimeout, and returns false.
+// waitCaughtUp waits until the serving read models of every instance have caught up with the log. If those of an instance do not within
+// healthTimeout, it reports the instance and returns false.
 func (r *run) waitCaughtUp(ctx context.Context) bool {
 	allCaughtUp := true
 	for _, i := range r.instances {
@@ -303,9 +300,8 @@ func (r *run) waitCaughtUp(ctx context.Context) bool {
 	return allCaughtUp
 }
 
-// servingGenerations returns the names of the generations of read models that serve on an instance, by model. A generation is
-// one copy of a read model; a rebuild fills a new one while the old one serves. The error names one that is stopped or behind
-// the log.
+// servingGenerations returns the names of the generations of read models that serve on an instance, by model. A generation is one copy of a
+// read model; a rebuild fills a new one while the old one serves. The error names a generation that is stopped or behind the log.
 func (r *run) servingGenerations(ctx context.Context, at *serverProcess) (map[string]string, error) {
 	a := r.sendArea(ctx, at, request{method: http.MethodGet, path: "/projections"}, nil)
 	var all body.Projections
@@ -331,7 +327,7 @@ func (r *run) servingGenerations(ctx context.Context, at *serverProcess) (map[st
 	return serving, nil
 }
 
-// lagText returns a lag as text for an error; nil means that the service does not know it.
+// lagText returns a lag as text for an error; nil means unknown.
 func lagText(events *int) string {
 	if events == nil {
 		return "nobody knows by how many events"

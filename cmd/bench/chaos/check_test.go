@@ -20,9 +20,9 @@ import (
 	"lieudit/schemas/plan"
 )
 
-// fakeService answers as a service does that kept every acknowledged write of one referential. overrides replace single
-// answers: by a part of the method and path, and after " as " the end of the key, the status or the body that is sent
-// instead. The key "rebuilt" makes a rebuild lose the history.
+// fakeService answers as a service that kept every acknowledged write of one referential. overrides replace single answers: by a part of the
+// method and path, and after " as " the end of the key, the status or the body that is sent instead. The key "rebuilt" makes a rebuild lose the
+// history.
 type fakeService struct {
 	mu          sync.Mutex
 	sites       []locations.Site
@@ -148,7 +148,7 @@ func (s *fakeService) sync(sent []byte) (int, any) {
 	return 200, body.Synced{Created: len(s.sites), ActiveAfter: len(s.sites)}
 }
 
-// put writes a site that is there.
+// put writes an existing site.
 func (s *fakeService) put(path string, sent []byte) (int, any) {
 	i := slices.IndexFunc(s.sites, func(site locations.Site) bool { return strings.HasSuffix(path, "/"+site.ExternalID) })
 	s.sites[i].Content = locations.Content{}
@@ -176,8 +176,8 @@ func (s *fakeService) history() (all []body.Incident) {
 	return all
 }
 
-// findViolations returns the violations that a run reports about a fakeService that begins to answer with these overrides once an
-// account with three keys, one of them revoked, and four sites is there.
+// findViolations returns the violations that a run reports about a fakeService that begins to answer with these overrides once it has an
+// account with three keys, one of them revoked, and four sites.
 func findViolations(t *testing.T, overrides map[string]string) []string {
 	t.Helper()
 	r := newRun(Options{TimeLimit: time.Minute}, Embedded, 0)
@@ -218,8 +218,7 @@ func findViolations(t *testing.T, overrides map[string]string) []string {
 	return r.violations
 }
 
-// A service that keeps what it acknowledged passes. One that answers wrongly about one thing
-// is reported for it.
+// A service that keeps what it acknowledged passes. A wrong answer about one thing is reported.
 func TestChecksReportEachBrokenPromise(t *testing.T) {
 	t.Parallel()
 	one := `{"results":[{"referentiel":"ref-1","external_id":"site-00000","nom":"Comptoir 0 édition 1","proprietes":{"nom":"Comptoir 0 édition 1"},"version":1,"actif":true}]}`

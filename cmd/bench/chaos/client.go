@@ -26,12 +26,12 @@ import (
 	"lieudit/schemas/token"
 )
 
-// requestTimeout is how long a request may take. The service answers before: it tries for a shorter time to find out
-// whether a write was appended. So a request that reaches this timeout, while its process runs, is a violation.
+// requestTimeout is how long a request may take. The service answers sooner: it spends less time on finding out whether a write was appended.
+// So a request that reaches this timeout, while its process runs, is a violation.
 const requestTimeout = 100 * time.Second
 
-// newHTTPClient makes a client that sends each request over a new connection. So the transport never sends one twice, and a
-// broken connection concerns exactly one request.
+// newHTTPClient returns a client that sends each request over a new connection. So the transport never retries by itself, and a broken
+// connection concerns exactly one request.
 func newHTTPClient() *http.Client {
 	return &http.Client{Timeout: requestTimeout, Transport: &http.Transport{DisableKeepAlives: true, DisableCompression: true}}
 }
@@ -46,8 +46,8 @@ type request struct {
 	body           []byte
 	idempotencyKey string
 
-	command   model.PlacesCommand  // what it changes of the account's sites; nil: nothing
-	onAccount model.AccountCommand // what it changes of the account itself; nil: nothing
+	command   model.PlacesCommand  // the command on the account's sites; nil: none
+	onAccount model.AccountCommand // the command on the account itself; nil: none
 }
 
 // answer is the result of a request.
@@ -58,7 +58,7 @@ type answer struct {
 	err    error
 }
 
-// forModel returns the answer as the model takes it.
+// forModel returns the answer in the model's form.
 func (a answer) forModel() model.Answer {
 	return model.Answer{Status: a.status, Body: a.body, IsSent: a.sent}
 }
@@ -93,8 +93,8 @@ func (r *run) sendArea(ctx context.Context, at *serverProcess, q request, body a
 	return a
 }
 
-// doRequest sends a request once and reads the whole answer. answer.sent is false only where no request can have reached the
-// service: no connection could be made.
+// doRequest sends a request once and reads the whole answer. answer.sent is false only if no connection could be made, so that the request
+// cannot have reached the service.
 func (r *run) doRequest(ctx context.Context, base string, q request) answer {
 	req, err := http.NewRequestWithContext(ctx, q.method, base+q.path, bytes.NewReader(q.body))
 	if err != nil {
@@ -158,20 +158,19 @@ type account struct {
 	id           string
 	plan         plan.Name
 	quota        int64
-	exhausted    bool   // the run exhausts its quota: 429 is a right answer
+	exhausted    bool   // the run exhausts its quota: 429 is allowed
 	label, key   string // of the key that clients use, and its secret
 	referentials []*referential
-	excluded     bool // an instance did not answer it, which is reported: it is not checked any more
+	excluded     bool // an instance did not answer it, which is reported: no longer checked
 
 	keysLock sync.Mutex // held while a key is issued or revoked
-	keys     int        // that were asked for, by openAccount or rotateKey
+	keys     int        // requested, by openAccount or rotateKey
 }
 
 // unlimitedQuota is a quota that no run reaches.
 const unlimitedQuota = 1_000_000_000
 
-// newAccount returns an account that is still to be opened, with a referential for each of rows, which says how many sites
-// the referential may have.
+// newAccount returns an account that is still to be opened, with a referential for each of rows, the number of sites that it may have.
 func newAccount(id string, name plan.Name, quota int64, rows ...int) *account {
 	a := &account{id: id, plan: name, quota: quota, exhausted: quota < unlimitedQuota}
 	for n, rows := range rows {
@@ -183,8 +182,8 @@ func newAccount(id string, name plan.Name, quota int64, rows ...int) *account {
 // smallQuota is the quota of the account that is to exhaust it.
 const smallQuota = 400
 
-// openAccounts opens the accounts that exist before the load begins. alpha and beta stay below their ceiling, gamma and delta
-// can exceed it with one referential, and spent has no sites and exhausts its quota.
+// openAccounts opens the accounts that exist before the load begins. alpha and beta stay below their limit of sites, gamma and delta can exceed
+// it with one referential, and spent has no sites and exhausts its quota.
 func (r *run) openAccounts(ctx context.Context) error {
 	starter, _ := plan.Lookup(plan.Starter)
 	for _, a := range []*account{
@@ -201,8 +200,8 @@ func (r *run) openAccounts(ctx context.Context) error {
 	return nil
 }
 
-// openAccount opens an account with a key and its referentials, and retries each request until it succeeds. 409 is success
-// too: an earlier try was done without an answer. Only then the account is listed in r.accounts, where clients find it.
+// openAccount opens an account with a key and its referentials, and retries each request until it succeeds. 409 is success too: an earlier try
+// took effect but was not answered. Only then is the account listed in r.accounts, where clients find it.
 func (r *run) openAccount(ctx context.Context, a *account, rng *rand.Rand) error {
 	command := model.OpenAccount{ID: a.id, Name: "Compte " + a.id, Plan: string(a.plan), Quota: a.quota, Anchor: model.Day(time.Now())}
 	opening := map[string]any{"id": a.id, "nom": command.Name, "plan": a.plan, "quota": a.quota, "debut_periode": command.Anchor}
@@ -220,7 +219,7 @@ func (r *run) openAccount(ctx context.Context, a *account, rng *rand.Rand) error
 		return err
 	}
 	a.label, a.key = key.Label, key.Token
-	clock.Sleep(ctx, eventstore.MaxStaleness) // until then an instance may not know the key; from then on each one does
+	clock.Sleep(ctx, eventstore.MaxStaleness) // until then an instance may not know the key; after that every instance does
 	for _, f := range a.referentials {
 		q := request{
 			account: a, label: a.label, key: a.key, endpoint: "POST /locations/referentiels", method: http.MethodPost, path: "/locations/referentiels",
@@ -236,7 +235,7 @@ func (r *run) openAccount(ctx context.Context, a *account, rng *rand.Rand) error
 	return nil
 }
 
-// issueKey issues a key under a new label. The model learns its secret from the answer. Without an answer nobody does.
+// issueKey issues a key under a new label. The model learns its secret from the answer; without an answer nobody does.
 func (r *run) issueKey(ctx context.Context, at *serverProcess, a *account) answer {
 	a.keys++
 	label := fmt.Sprintf("key-%d", a.keys)
@@ -255,8 +254,8 @@ func (r *run) openedAccounts() []*account {
 // retryInterval is how long a client waits before it retries.
 const retryInterval = 50 * time.Millisecond
 
-// retryUntil calls try, each time on a random running instance, until an answer has one of the wanted statuses. It returns
-// that answer. A 4xx that is not wanted ends it at once, because the same request would get it again.
+// retryUntil calls try, each time on a random running instance, until an answer has one of the wanted statuses. It returns that answer. An
+// unwanted 4xx ends it at once, because the same request would get it again.
 func (r *run) retryUntil(ctx context.Context, rng *rand.Rand, what string, try func(*serverProcess) answer, wanted []int) (last answer, err error) {
 	err = harness.Retry(ctx, r.TimeLimit, retryInterval, func() error {
 		at := r.anyRunning(rng)

@@ -32,8 +32,8 @@ const (
 	nodeKilled      fault = "node killed"
 )
 
-// possibleFaults returns the faults that can be injected into this system. One listed twice is injected twice as often. The
-// disk can be filled only where mountDisk has mounted one.
+// possibleFaults returns the faults that can be injected into this system. A fault listed twice is injected twice as often. The disk can be
+// filled only if mountDisk has mounted one.
 func (s *system) possibleFaults() []fault {
 	switch {
 	case s.profile == Servers:
@@ -71,8 +71,8 @@ func randomDuration(rng *rand.Rand, least, most time.Duration) time.Duration {
 	return least + time.Duration(rng.Int64N(int64(most-least)+1))
 }
 
-// outageDuration returns how long the next outage of Postgres lasts: of every four the second is LongOutage, which outlasts
-// the timeouts of connections and requests. So a run of two outages already has a long one.
+// outageDuration returns the length of the next outage of Postgres: the second of every four has LongOutage, which outlasts the timeouts of
+// connections and requests. So even a run of two outages has a long one.
 func (r *run) outageDuration(rng *rand.Rand) time.Duration {
 	r.outages++
 	if r.LongOutage > 0 && r.outages%4 == 2 {
@@ -81,8 +81,8 @@ func (r *run) outageDuration(rng *rand.Rand) time.Duration {
 	return randomDuration(rng, r.MinOutage, 2*r.MinOutage)
 }
 
-// injectFault injects a fault and returns after its end. Short faults are repeated until during ends, that is until the kills
-// are done. An outage of Postgres happens once and runs to its full length, unless the run is given up.
+// injectFault injects a fault and returns after its end. Short faults are repeated until during ends, which is when the kills are done. An
+// outage of Postgres happens once and runs to its full length, unless the run is given up.
 func (r *run) injectFault(ctx, during context.Context, f fault, rng *rand.Rand) error {
 	switch f {
 	case postgresFrozen:
@@ -96,8 +96,8 @@ func (r *run) injectFault(ctx, during context.Context, f fault, rng *rand.Rand) 
 	return nil
 }
 
-// interruptPostgres makes Postgres unavailable with begin, and available again with end once lasts has passed. It calls end
-// also where ctx ends before, so that Postgres can be removed.
+// interruptPostgres makes Postgres unavailable with begin, and available again with end once lasts has passed. It calls end even if ctx ends
+// first, so that Postgres can be removed.
 func (r *run) interruptPostgres(ctx context.Context, f fault, lasts time.Duration, begin, end func() error) error {
 	r.logf("%s for %.1f s", f, lasts.Seconds())
 	if err := begin(); err != nil {
@@ -129,8 +129,8 @@ func (r *run) repeatFault(ctx context.Context, f fault, rng *rand.Rand) (err err
 	return err
 }
 
-// fillDisk shrinks the disk for a while so that left bytes are free. The service may write between the measurement and the
-// change of size; then the change fails and the disk is not full this time, which is not an error.
+// fillDisk shrinks the disk for a while so that left bytes are free. The service may write between the measurement and the change of size; then
+// the change fails and the disk does not fill up this time, which is not an error.
 func (r *run) fillDisk(ctx context.Context, lasts time.Duration, left int64) error {
 	used, err := usedSpace(r.mount)
 	if err != nil {
@@ -144,7 +144,7 @@ func (r *run) fillDisk(ctx context.Context, lasts time.Duration, left int64) err
 	if err := resize(r.mount, diskSize); err != nil {
 		return err
 	}
-	if err != nil { // more was written meanwhile than the new size
+	if err != nil { // more was written meanwhile than fits
 		r.logf("the disk could not be filled: %v", err)
 	}
 	return nil
@@ -179,9 +179,9 @@ func (r *run) killNode(ctx context.Context, pause time.Duration) (err error) {
 	return err
 }
 
-// killInstances kills instances under load until it has done that many kills, and starts them again. Usually it kills one; in
-// one of five cases two at once, where there are two; in one of six cases it kills the next process while that is starting.
-// An instance that had ended by itself is started again and not counted.
+// killInstances kills instances under load until it has done this many kills, and starts them again. Usually it kills one; in one of five cases
+// two at once, if there are two; in one of six cases it kills the next process while that is starting. An instance that ended by itself is
+// started again and not counted.
 func (r *run) killInstances(ctx context.Context, kills int, f fault, rng *rand.Rand) error {
 	for n := 0; n < kills; {
 		if !clock.Sleep(ctx, randomDuration(rng, 100*time.Millisecond, r.MaxPause)) {
@@ -210,8 +210,7 @@ func (r *run) killInstances(ctx context.Context, kills int, f fault, rng *rand.R
 	return nil
 }
 
-// killInstance kills the process of an instance and returns how many kills that were: 0 where none ran, or where it had
-// ended by itself.
+// killInstance kills the process of an instance and returns how many kills that were: 0 if none was running, or if it had ended by itself.
 func (r *run) killInstance(i *instance, f fault) int {
 	p := i.current.Load()
 	if p == nil {

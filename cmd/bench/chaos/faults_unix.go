@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// usedSpace is how many bytes of a disk hold something.
+// usedSpace returns how many bytes of a disk are in use.
 func usedSpace(mount string) (int64, error) {
 	var disk syscall.Statfs_t
 	if err := syscall.Statfs(mount, &disk); err != nil {

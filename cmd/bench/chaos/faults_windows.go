@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// The faults below are not possible on Windows; what stands here lets the package compile.
+// The faults below are not possible on Windows; these functions only let the package compile.
 
 func usedSpace(string) (int64, error) { return 0, errors.ErrUnsupported }
 

@@ -17,9 +17,9 @@ import (
 	"lieudit/schemas/body"
 )
 
-// checkAtEnd runs the checks that are done once, after the last round: the history has every version of every site, rebuilt
-// read models answer the same, and every process stops cleanly. The clients have ended. Its first check makes each
-// referential have one possible state, on which the others rely.
+// checkAtEnd runs the checks that are done once, after the last round: the history has every version of every site, rebuilt read models answer
+// the same, and every process stops cleanly. The clients have ended. Its first check reduces each referential to one possible state, on which
+// the others rely.
 func (r *run) checkAtEnd(ctx context.Context) {
 	r.checkLock.Lock()
 	defer r.checkLock.Unlock()
@@ -40,7 +40,7 @@ func (r *run) checkAtEnd(ctx context.Context) {
 	r.updateTotals(r.recordSize)
 	for _, i := range r.instances {
 		if p := i.current.Load(); p != nil {
-			// Stop is not a crash: endedByItself must not report it.
+			// Stop is not a crash: endedByItself must not report one.
 			p.killed.Store(true)
 			if err := p.process.Stop(); err != nil {
 				r.reportViolation("%s: %v", p.name, err)
@@ -58,8 +58,8 @@ func (r *run) recordSize(t *Totals) {
 	}
 }
 
-// checkHistory checks that the history has each version of a site once, in order. The model compares their number, and that of
-// the changes of keys and referentials, with what it knows. The subject of an entry about a site is referential/external id.
+// checkHistory checks that the history has each version of a site once, in order. The model compares their number, and that of the changes of
+// keys and referentials, with its own. The subject of an entry about a site is referential/external id.
 func (r *run) checkHistory(ctx context.Context, at *serverProcess, a *account) error {
 	versions := map[string]int64{}
 	var history []model.Incident
@@ -124,8 +124,8 @@ func (r *run) checkRebuild(ctx context.Context, at *serverProcess) error {
 	return nil
 }
 
-// rebuild requests a rebuild of every read model, and waits until every instance serves the new copies. served are the
-// copies that serve now, by model.
+// rebuild requests a rebuild of every read model, and waits until every instance serves the new copies. served are the copies that serve now,
+// by model.
 func (r *run) rebuild(ctx context.Context, at *serverProcess, served map[string]string) error {
 	for name := range served {
 		if a := r.sendArea(ctx, at, request{method: http.MethodPost, path: "/projections/" + name + ":rebuild"}, struct{}{}); a.status != http.StatusAccepted {
@@ -149,8 +149,8 @@ func (r *run) rebuild(ctx context.Context, at *serverProcess, served map[string]
 	return nil
 }
 
-// digestLists returns digests of the lists that the read models answer, by path: accounts, keys, histories and sites. Usage
-// is not among them, because these reads are billed themselves.
+// digestLists returns digests of the lists in the answers of the read models, by path: accounts, keys, histories and sites. Usage is excluded,
+// because these reads are billed themselves.
 func (r *run) digestLists(ctx context.Context, at *serverProcess) (map[string]string, error) {
 	digests := map[string]string{}
 	area := func(path string) answer { return r.retryArea(ctx, at, http.MethodGet, path, nil) }
@@ -176,8 +176,8 @@ func (r *run) digestLists(ctx context.Context, at *serverProcess) (map[string]st
 	return digests, nil
 }
 
-// digestList reads a list and puts its number of items and its digest into the map. The key of the map
-// is the path. Words in of are put before it, where the path alone does not name the account.
+// digestList reads a list and puts its number of items and its digest into the map under the path. Words in of come before the path, if it does
+// not name the account by itself.
 func digestList(into map[string]string, path string, get func(string) answer, of ...string) error {
 	sum, n := sha256.New(), 0
 	err := readPages(path, get, func(one json.RawMessage) error {

@@ -26,9 +26,9 @@ type client struct {
 	meanPause time.Duration // average time between two requests
 }
 
-// startClients starts the load clients: a writer for each referential, a reader for each account, and one each for keys,
-// for the customer area and for new accounts. Once end is closed, each finishes its running step and ends; the caller waits
-// for the group. ctx is that of their requests, and so is not the one that ends them.
+// startClients starts the load clients: a writer for each referential, a reader for each account, and one each for keys, for the customer area
+// and for new accounts. Once end is closed, each finishes its running step and ends; the caller waits for the group. ctx is that of their
+// requests, so its end is not what stops them.
 func (r *run) startClients(ctx context.Context, end <-chan struct{}) *sync.WaitGroup {
 	var all sync.WaitGroup
 	begin := func(meanPause time.Duration, step func(*client, context.Context)) {
@@ -62,9 +62,9 @@ func (c *client) repeatStep(end <-chan struct{}, step func()) {
 	}
 }
 
-// writeOnce sends one write to a referential: a new one, the last sync with an Idempotency-Key again, or the write again whose
-// answer is missing. The latter is sent again in two of three cases, and always from the second on, because the states that are
-// possible multiply with each further write of unknown fate.
+// writeOnce sends one write to a referential: a new one, the last sync with an Idempotency-Key again, or a repetition of the write whose answer
+// is missing. The latter is repeated in two of three cases, and always from the second on, because the possible states multiply with each
+// further write of unknown fate.
 func (c *client) writeOnce(ctx context.Context, f *referential) {
 	at := c.anyRunning(c.rng)
 	switch {
@@ -79,7 +79,7 @@ func (c *client) writeOnce(ctx context.Context, f *referential) {
 	}
 }
 
-// sendWrite sends a write. The model checks the answer. Without an answer, or after 5xx, nobody knows whether it happened.
+// sendWrite sends a write. The model checks the answer. Without an answer, or after 5xx, it is unknown whether the write happened.
 func (c *client) sendWrite(ctx context.Context, at *serverProcess, f *referential, w model.PlacesCommand) answer {
 	a := c.sendAPI(ctx, at, f.newRequest(w))
 	sync, isSync := w.(model.SyncSites)
@@ -106,8 +106,8 @@ func (c *client) sendWrite(ctx context.Context, at *serverProcess, f *referentia
 	return a
 }
 
-// stagedRows is a number of rows that never fits into one event, so that the service stages them: it appends them in several
-// events and makes them real by one more. Totals.Cut counts the syncs that were interrupted on the way.
+// stagedRows is a number of rows that never fits into one event, so that the service stages them: it appends them in several events and commits
+// them with one more. Totals.Cut counts the syncs that were interrupted on the way.
 const stagedRows = 500
 
 // readRequests returns the reads that a client chooses from, with the endpoints under which they are billed. Without a
@@ -132,7 +132,7 @@ func readRequests(f *referential, rng *rand.Rand) []request {
 	)
 }
 
-// readOnce sends one random read. During a fault it may fail with 500 or 503; but no answer may say that the key is unknown.
+// readOnce sends one random read. During a fault it may fail with 500 or 503, but no answer may call the key unknown.
 func (c *client) readOnce(ctx context.Context, a *account) {
 	at := c.anyRunning(c.rng)
 	if at == nil {
@@ -173,7 +173,7 @@ func (c *client) rotateKey(ctx context.Context) {
 	a := all[c.rng.IntN(len(all))]
 	a.keysLock.Lock()
 	defer a.keysLock.Unlock()
-	// Clients use the key of the account as long as the run lasts.
+	// Clients use the key of the account throughout the run.
 	rotated := slices.DeleteFunc(c.model.Secrets(a.id), func(k model.Secret) bool { return !k.IsActive || k.Label == a.label })
 	if len(rotated) > 0 && c.rng.IntN(2) == 0 {
 		c.revokeKey(ctx, at, a, rotated[0])
@@ -182,8 +182,8 @@ func (c *client) rotateKey(ctx context.Context) {
 	}
 }
 
-// revokeKey revokes a key and, after maxRevocationDelay, uses it on every instance: the model reports one that accepts it.
-// Without an acknowledgement the list of keys tells what happened.
+// revokeKey revokes a key and, after maxRevocationDelay, uses it on every instance: the model reports an instance that accepts it. Without an
+// acknowledgement the list of keys shows what happened.
 func (c *client) revokeKey(ctx context.Context, at *serverProcess, a *account, k model.Secret) {
 	got := c.sendArea(ctx, at, request{
 		account: a, method: http.MethodPost, path: adminclient.JoinPath("revoke", "accounts", a.id, "keys", k.ID), onAccount: model.RevokeKey{Label: k.Label},
@@ -222,8 +222,7 @@ func (c *client) readAreaOnce(ctx context.Context) {
 	}
 }
 
-// newAccountsPerRound is how many accounts are opened in a round at most. The bound in openNewAccount adds the five of
-// openAccounts.
+// newAccountsPerRound limits the accounts opened in a round. The bound in openNewAccount adds the five of openAccounts.
 const newAccountsPerRound = 2
 
 // openNewAccount opens an account and writes its first sites during a fault, so that its data key is created then.

@@ -28,8 +28,8 @@ const (
 // a while.
 const diskSize = "4g"
 
-// system starts, kills and stops the processes of one profile. The instances are set by startAll and stay the same; each has
-// one process after the other.
+// system starts, kills and stops the processes of one profile. The instances are set by startAll and stay the same; each has one process after
+// another.
 type system struct {
 	profile       Profile
 	workDir       harness.WorkDir
@@ -37,7 +37,7 @@ type system struct {
 	postgres      *harness.Postgres
 	instances     []*instance
 	operatorToken string   // token of the customer area
-	leftOut       []string // what this machine does not allow
+	leftOut       []string // profiles and faults that this machine does not allow
 
 	nodeLock sync.Mutex // guards node against being stalled while it is killed
 	node     *harness.Process
@@ -46,7 +46,7 @@ type system struct {
 	maxDescriptors atomic.Int64 // that the next instance to start may have; 0: no limit
 }
 
-// instance is one data folder, on which one process after the other serves.
+// instance is one data folder, on which one process after another serves.
 type instance struct {
 	name    string
 	current atomic.Pointer[serverProcess] // nil while none runs
@@ -63,8 +63,8 @@ type serverProcess struct {
 	killed  atomic.Bool
 }
 
-// startAll starts all processes of the profile and waits until the instances are ready. The first instance is ready before
-// the second starts, so it is the one that writes the operator's token. tearDown must be called also after an error.
+// startAll starts all processes of the profile and waits until the instances are ready. The first instance is ready before the second starts,
+// so it is the one that writes the operator's token. Call tearDown even after an error.
 func (s *system) startAll(ctx context.Context, o Options) (err error) {
 	if s.workDir, err = harness.NewWorkDir(o.Dir); err != nil {
 		return err
@@ -120,7 +120,7 @@ func (s *system) serveFlags() []string {
 	return nil
 }
 
-// How long a process may take until it listens: usually, and with few descriptors, where it may never listen.
+// How long a process may take until it listens: usually, and with few descriptors, with which it may never listen.
 const (
 	startTimeout        = 2 * time.Minute
 	limitedStartTimeout = 15 * time.Second

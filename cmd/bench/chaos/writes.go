@@ -13,11 +13,11 @@ import (
 	"lieudit/schemas/locations"
 )
 
-// referential is a referential that one client writes to, one request at a time. The model knows what it may hold.
+// referential is a referential with one client that writes to it, one request at a time. The model knows its possible states.
 type referential struct {
 	account *account
 	code    string
-	rows    int // its sites have ids below this
+	rows    int // the ids of its sites are below this
 
 	edition       int                 // of the last write that was drawn
 	lost          model.PlacesCommand // the last write, if its answer is missing: the client may send it again; nil: none
@@ -31,8 +31,7 @@ func externalID(id int) string { return fmt.Sprintf("site-%05d", id) }
 // nameOf returns the name of a site in an edition, the number of the write that it comes from.
 func nameOf(id, edition int) string { return fmt.Sprintf("Comptoir %d édition %d", id, edition) }
 
-// contentOf returns the content of a site with a name. The name stands in it twice: if a site shows one of one write and one of
-// another, two writes were mixed.
+// contentOf returns the content of a site with a name. The name is in it twice: a site that shows two different ones mixes two writes.
 func contentOf(id int, name string) locations.Content {
 	lat, lon := 42+float64(id%900)/100, 1+float64(id%700)/100
 	properties, _ := json.Marshal(map[string]string{"nom": name, "lieu": model.Place(lat, lon)}) // never fails for strings
@@ -91,8 +90,8 @@ func batchBody(w model.SyncSites) []byte {
 	return text
 }
 
-// drawWrite returns a random write in a new edition: four of ten are syncs, two are upserts, four concern one site. It starts
-// from one of the possible states, so that the write fits the sites that may exist.
+// drawWrite returns a random write in a new edition: four of ten are syncs, two are upserts, four concern one site. It starts from one of the
+// possible states, so that the write fits the sites that may exist.
 func (f *referential) drawWrite(now map[string]model.KnownSite, rng *rand.Rand) model.PlacesCommand {
 	f.edition++
 	hasActive := false
@@ -116,15 +115,15 @@ func (f *referential) drawWrite(now map[string]model.KnownSite, rng *rand.Rand) 
 	return model.SwitchSite{Code: f.code, ExternalID: externalID(id), On: true}
 }
 
-// newPut writes a site in the present edition.
+// newPut returns a write of a site in the current edition.
 func (f *referential) newPut(id int) model.PutSite {
 	return model.PutSite{Code: f.code, ExternalID: externalID(id), Name: nameOf(id, f.edition)}
 }
 
-// drawSync returns a random sync. Usually most of its sites exist already, some are changed, missing or new; sometimes it
-// has far fewer sites, or all that the referential may have. The three shares say which part of the active sites it
-// changes, which part it keeps, and which part of the other sites it adds. One in four does not confirm a large reduction,
-// so it may be refused; one in three has an Idempotency-Key.
+// drawSync returns a random sync. Usually most of its sites exist already, and some are changed, missing or new; sometimes it has far fewer
+// sites, or all that the referential may have. The three shares are the part of the active sites that it changes, the part that it keeps, and
+// the part of the other sites that it adds. One in four does not confirm a large reduction, so it may be refused; one in three has an
+// Idempotency-Key.
 func (f *referential) drawSync(now map[string]model.KnownSite, rng *rand.Rand) model.SyncSites {
 	w := model.SyncSites{Code: f.code, ConfirmsReduction: rng.IntN(4) > 0}
 	changeShare := []float64{0, 0.01, 0.2, 1}[rng.IntN(4)]

@@ -15,9 +15,9 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// PgBouncer is a throw-away pooler before a Postgres. It listens on a socket in a folder of its own, and on no port. Its users are
-// session and transaction, each named after the pool mode that it gets, without a password; in Postgres they may do nothing but
-// what the owner of a database may. Like every process of the harness it ends with the one that started it.
+// PgBouncer is a disposable pooler in front of a Postgres. It listens on a socket in a folder of its own, and on no port. Its users are session
+// and transaction, each named after its pool mode, without a password; in Postgres they have only the rights of a database's owner. Like every
+// process of the harness it ends with the one that started it.
 type PgBouncer struct {
 	URL string // of the database postgres, without a user
 
@@ -26,10 +26,11 @@ type PgBouncer struct {
 	stdin   io.Closer
 }
 
-// pooledUsers are the users that StartPgBouncer makes in Postgres, and the pool modes that they get.
+// pooledUsers are the users that StartPgBouncer creates in Postgres, each named after its pool mode.
 var pooledUsers = []string{"session", "transaction"}
 
-// FindPgBouncer is the path of the program, or "" if it is not on this machine. Debian has it in /usr/sbin, which is not in every PATH.
+// FindPgBouncer returns the path of the program, or "" if this machine does not have it. Debian has it in /usr/sbin, which is not in every
+// PATH.
 func FindPgBouncer() string {
 	for _, name := range []string{"pgbouncer", "/usr/sbin/pgbouncer"} {
 		if path, err := exec.LookPath(name); err == nil {
@@ -39,8 +40,8 @@ func FindPgBouncer() string {
 	return ""
 }
 
-// StartPgBouncer starts the program before the Postgres of an address, whose user may create users, and returns once it lets a
-// client through. The users stay in that Postgres. Remove must be called in the end; after an error there is nothing to remove.
+// StartPgBouncer starts the program in front of the Postgres at an address, whose user may create users, and returns once it accepts a client.
+// The users stay in that Postgres. Call Remove in the end; after an error there is nothing to remove.
 func StartPgBouncer(ctx context.Context, program, postgres string) (_ *PgBouncer, err error) {
 	server, err := pgx.ParseConfig(postgres)
 	if err != nil {
@@ -66,8 +67,8 @@ func StartPgBouncer(ctx context.Context, program, postgres string) (_ *PgBouncer
 	return b, b.start(ctx, program)
 }
 
-// createPooledUsers makes the users in Postgres where they are missing. Their passwords are their names, which a server that asks
-// for passwords is told by PgBouncer.
+// createPooledUsers creates the users in Postgres if they are missing. Their passwords are their names, which PgBouncer sends to a server that
+// asks for passwords.
 func createPooledUsers(ctx context.Context, postgres string) error {
 	db, err := pgx.Connect(ctx, postgres)
 	if err != nil {
@@ -83,8 +84,8 @@ func createPooledUsers(ctx context.Context, postgres string) error {
 	return nil
 }
 
-// pgBouncerConfig lets many clients in, as many tests run at once, and soon forgets the databases that are gone. Settings that a
-// client wants at its start are refused, which is the default.
+// pgBouncerConfig accepts many clients, because many tests run at once, and soon forgets dropped databases. Settings that a client requests at
+// its start are refused, which is the default.
 const pgBouncerConfig = `[databases]
 * = host=%[2]s port=%[3]d
 
@@ -118,8 +119,7 @@ func (b *PgBouncer) writeFiles(server *pgx.ConnConfig) error {
 
 func (b *PgBouncer) path(name string) string { return filepath.Join(b.dir, name) }
 
-// start starts the program as the user that Postgres runs as too: both refuse to run as root. SIGTERM ends it without waiting for
-// its clients.
+// start starts the program as the user of Postgres: both refuse to run as root. SIGTERM ends it without waiting for its clients.
 func (b *PgBouncer) start(ctx context.Context, program string) error {
 	credential, err := serverUser(b.dir)
 	if err != nil {
@@ -138,7 +138,7 @@ func (b *PgBouncer) start(ctx context.Context, program string) error {
 	return b.waitAccepting(ctx)
 }
 
-// waitAccepting waits until a client is let through, for processTimeout at most.
+// waitAccepting waits until a client is accepted, for processTimeout at most.
 func (b *PgBouncer) waitAccepting(ctx context.Context) error {
 	return Retry(ctx, processTimeout, 50*time.Millisecond, func() error {
 		db, err := pgx.Connect(ctx, strings.Replace(b.URL, "postgres://", "postgres://session@", 1))
@@ -154,7 +154,7 @@ func (b *PgBouncer) waitAccepting(ctx context.Context) error {
 func (b *PgBouncer) Remove() error {
 	if b.process != nil {
 		b.stdin.Close()
-		b.process.Wait() // its exit code says nothing
+		b.process.Wait() // its exit code means nothing
 	}
 	return os.RemoveAll(b.dir)
 }

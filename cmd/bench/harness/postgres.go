@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// Postgres is a throw-away Postgres server that listens on a socket in a folder of its own, and on no port. Like every
-// process of the harness it ends with the one that started it. Its methods must not be called concurrently.
+// Postgres is a disposable Postgres server that listens on a socket in a folder of its own, and on no port. Like every process of the harness
+// it ends with the one that started it. Its methods must not be called concurrently.
 type Postgres struct {
 	URL string // of the database postgres
 
@@ -24,8 +24,8 @@ type Postgres struct {
 	stdin       io.Closer
 }
 
-// FindPostgres is the folder of the programs of the newest Postgres server on this machine, or "" if there is none. Debian
-// keeps every version in a folder of its own and leaves the server out of the PATH, so those folders are searched first.
+// FindPostgres returns the folder of the programs of the newest Postgres server on this machine, or "" if there is none. Debian keeps every
+// version in a folder of its own and leaves the server out of the PATH, so those folders are searched first.
 func FindPostgres() string {
 	found, _ := filepath.Glob("/usr/lib/postgresql/*/bin/postgres")
 	// Shorter names sort first, so that version 9 comes before version 16.
@@ -41,9 +41,8 @@ func FindPostgres() string {
 	return ""
 }
 
-// StartPostgres makes a cluster with the programs in bin, a folder as FindPostgres returns it, and starts its server. The
-// cluster has no passwords: only users who may enter its folder can connect. Remove must be called in the end; after an
-// error there is nothing to remove.
+// StartPostgres creates a cluster with the programs in bin, a folder that FindPostgres returned, and starts its server. The cluster has no
+// passwords: only users who may enter its folder can connect. Call Remove in the end; after an error there is nothing to remove.
 func StartPostgres(ctx context.Context, bin string) (_ *Postgres, err error) {
 	c := &Postgres{binDir: bin}
 	if c.dir, err = os.MkdirTemp("", "lieudit-pg-"); err != nil {
@@ -113,21 +112,21 @@ func (c *Postgres) waitAccepting(ctx context.Context) error {
 	})
 }
 
-// Stop ends the server and its connections at once and in good order, and returns when it has ended. Start starts it again.
-// Without a running server it does nothing. It never returns while the server is suspended.
+// Stop ends the server and its connections at once and in good order, and returns when it has ended. Start starts it again. If no server runs,
+// Stop does nothing. It never returns while the server is suspended.
 func (c *Postgres) Stop() {
 	if c.server == nil {
 		return
 	}
 	c.stdin.Close()
-	c.server.Wait() // its exit code says nothing
+	c.server.Wait() // its exit code means nothing
 	c.server = nil
 }
 
 // Remove ends the server, suspended or not, and removes the cluster.
 func (c *Postgres) Remove() error {
 	if c.server != nil {
-		c.Resume() // a suspended server does not end; the error says only that no server runs
+		c.Resume() // a suspended server does not end; an error only means that no server runs
 	}
 	c.Stop()
 	return os.RemoveAll(c.dir)

@@ -55,7 +55,7 @@ func TestPostgresKeepsItsRowsWhenSuspendedOrStopped(t *testing.T) {
 	}
 }
 
-// PgBouncer lets both users in, and refuses the settings at a session's start that the pooler of an operator refuses too.
+// PgBouncer accepts both users, and refuses the settings at a session's start that an operator's pooler refuses too.
 func TestPgBouncerLetsItsUsersInWithoutSettings(t *testing.T) {
 	t.Parallel()
 	program, missing := harness.FindPgBouncer(), ""
@@ -90,8 +90,7 @@ func TestPgBouncerLetsItsUsersInWithoutSettings(t *testing.T) {
 	}
 }
 
-// startPostgres starts a server that ends with the test. leveltest decides what becomes of a test without one on
-// this machine.
+// startPostgres starts a server that ends with the test. leveltest decides what happens to a test if this machine has none.
 func startPostgres(t *testing.T) *harness.Postgres {
 	t.Helper()
 	bin, missing := harness.FindPostgres(), ""

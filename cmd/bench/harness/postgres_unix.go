@@ -37,7 +37,7 @@ func serverUser(dir string) (*credential, error) {
 	return &credential{Uid: uint32(uid), Gid: uint32(gid)}, os.Chown(dir, int(uid), int(gid))
 }
 
-// startApart makes a command start as the user, nil being that of this process, and in a process group of its own.
+// startApart makes a command start as the user, nil for that of this process, and in a process group of its own.
 func startApart(cmd *exec.Cmd, user *credential) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: user, Setpgid: true}
 }
@@ -60,7 +60,7 @@ func (c *Postgres) signal(s syscall.Signal) error {
 	if err != nil {
 		return err
 	}
-	if err := syscall.Kill(parent, s); err != nil { // first: a stopped server starts no more processes
+	if err := syscall.Kill(parent, s); err != nil { // the parent first: a stopped server starts no more processes
 		return err
 	}
 	listed, err := exec.Command("ps", "-o", "pid=", "--ppid", line).Output()
@@ -69,7 +69,7 @@ func (c *Postgres) signal(s syscall.Signal) error {
 	}
 	for _, text := range strings.Fields(string(listed)) {
 		if child, err := strconv.Atoi(text); err == nil {
-			syscall.Kill(child, s) // one may have ended by now
+			syscall.Kill(child, s) // it may have ended by now
 		}
 	}
 	return nil

@@ -5,7 +5,7 @@ import (
 	"os/exec"
 )
 
-// The servers of this package are started by a shell, which Windows lacks; what stands here lets the package compile.
+// The servers of this package are started by a shell, which Windows lacks; these functions only let the package compile.
 
 type credential struct{}
 

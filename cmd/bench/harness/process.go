@@ -1,6 +1,6 @@
-// Package harness runs this very program in processes of its own: nodes, instances of the service, whatever a benchmark
-// needs, on free ports of the loopback and in folders of its own. Its constraint: no process outlives the one that started
-// it, however that ends. Each reads its standard input, a pipe from the one that started it, and ends when the pipe does.
+// Package harness runs this very program in processes of its own: nodes, instances of the service, whatever a benchmark needs, on free ports of
+// the loopback and in folders of its own. No process outlives the one that started it, however that ends: each reads its standard input, a pipe
+// from its parent, and ends when the pipe does.
 //
 //	NewWorkDir ──> StartNode ──> StartInstance ──> Instance.WaitReady ──> AdminClient     or StartService for all of it
 //	                   └──────────────┴──> StartProcess ──> Process: WaitForLine, Kill, Stop
@@ -20,9 +20,9 @@ import (
 	"time"
 )
 
-// The commands of this program that StartProcess can run: lieudit with the arguments that follow, a server with an empty
-// net/http handler, and a reader of the file of places that follows, which says how long it took and how much memory. All end
-// when their standard input does.
+// The commands of this program that StartProcess can run: lieudit with the arguments that follow, a server with an empty net/http handler, and
+// a reader of the file of sites that follows, which prints how long it took and how much memory it used. All end when their standard input
+// does.
 const (
 	LieuditCommand      = "lieudit"
 	EmptyHandlerCommand = "empty-handler"
@@ -34,11 +34,11 @@ const (
 // about a hundred bytes. A WorkDir may be copied; Remove is called once.
 type WorkDir struct {
 	dir, socketDir string
-	maxDescriptors int    // that a process may have open; 0: as many as this one
+	maxDescriptors int    // files that a process may have open; 0: as many as this one
 	program        string // path of the program that the processes run; "": this program
 }
 
-// NewWorkDir makes both folders, that of the processes within dir. After an error nothing is left.
+// NewWorkDir creates both folders, that of the processes within dir. After an error nothing is left.
 func NewWorkDir(dir string) (w WorkDir, err error) {
 	if dir, err = filepath.Abs(dir); err != nil {
 		return w, err
@@ -59,7 +59,7 @@ func (w WorkDir) WithMaxDescriptors(n int) WorkDir {
 	return w
 }
 
-// WithProgram returns the same folder for processes of another program: this one of another commit. "" is this program.
+// WithProgram returns the same folder for processes of another program, this one at another commit. "" is this program.
 func (w WorkDir) WithProgram(path string) WorkDir {
 	w.program = path
 	return w
@@ -76,8 +76,8 @@ func (w WorkDir) Remove() error {
 	return errors.Join(os.RemoveAll(w.dir), os.RemoveAll(w.socketDir))
 }
 
-// Process is this program, running one command in a process of its own. Its methods are safe for concurrent use. Kill or Stop
-// must be called in the end, also for a process that ended by itself.
+// Process is this program, running one command in a process of its own. Its methods are safe for concurrent use. Call Kill or Stop in the end,
+// even for a process that ended by itself.
 type Process struct {
 	cmd        *exec.Cmd
 	stdin      io.Closer
@@ -122,7 +122,7 @@ func StartProcess(w WorkDir, name string, command ...string) (*Process, error) {
 	return p, nil
 }
 
-// executable is the path of the program that the processes run.
+// executable returns the path of the program that the processes run.
 func (w WorkDir) executable() (string, error) {
 	if w.program != "" {
 		return w.program, nil
@@ -130,8 +130,8 @@ func (w WorkDir) executable() (string, error) {
 	return os.Executable()
 }
 
-// command returns the program with its arguments. Where descriptors are limited, a shell lowers the hard limit, which the
-// program cannot raise again, and then replaces itself by the program, so that the process id is the program's.
+// command returns the program with its arguments. If descriptors are limited, a shell lowers the hard limit, which the program cannot raise
+// again, and then replaces itself with the program, so that the process id is the program's.
 func (w WorkDir) command(executable string, args ...string) *exec.Cmd {
 	if w.maxDescriptors == 0 {
 		return exec.Command(executable, args...)
@@ -151,12 +151,12 @@ func (p *Process) readOutput(out io.Reader) {
 		p.newLine = make(chan struct{})
 		p.mu.Unlock()
 	}
-	p.cmd.Wait() // how it ended is in its state
+	p.cmd.Wait() // its state shows how it ended
 }
 
-// WaitForLine waits for a line of the standard output that begins with prefix, blanks aside, and returns its last word: an
-// address, in the lines that it is used for. Earlier lines count too, so the order of calls does not matter. It is an error
-// that the process ends first, or that the line does not come within a minute.
+// WaitForLine waits for a line of the standard output that begins with prefix, ignoring blanks, and returns its last word: an address, in the
+// lines that it is used for. Earlier lines count too, so the order of calls does not matter. It returns an error if the process ends first, or
+// if the line does not come within a minute.
 func (p *Process) WaitForLine(ctx context.Context, prefix string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, processTimeout)
 	defer cancel()
@@ -208,8 +208,8 @@ func (p *Process) Signal(s os.Signal) error { return p.cmd.Process.Signal(s) }
 // Exited returns a channel that is closed when the process has ended.
 func (p *Process) Exited() <-chan struct{} { return p.exited }
 
-// LastStderr returns the end of what the processes of its name wrote to standard error, at most 2,000 bytes. Where it
-// cannot be read, the text is the reason.
+// LastStderr returns the end of what the processes of its name wrote to standard error, at most 2,000 bytes. If it cannot be read, the text is
+// the reason.
 func (p *Process) LastStderr() string {
 	text, err := os.ReadFile(p.stderrFile)
 	if err != nil {

@@ -33,7 +33,7 @@ func StartNode(ctx context.Context, w WorkDir, name string) (*Process, error) {
 	return p, nil
 }
 
-// NodeFlags are the flags of an instance whose log is on the node of that name. Each call returns a new slice.
+// NodeFlags returns the flags of an instance whose log is on the node of that name. Each call returns a new slice.
 func (w WorkDir) NodeFlags(name string) []string {
 	return []string{"--eventstore", "esdb+unix://" + w.SocketPath(name)}
 }
@@ -45,11 +45,11 @@ type Instance struct {
 	DataDir        string
 }
 
-// AnyPort is an address to listen at, on a port that is free.
+// AnyPort is an address for listening on any free port.
 const AnyPort = "127.0.0.1:0"
 
-// LaunchInstance starts an instance whose API listens at listen, and does not wait for it. Its data folder is that of its
-// name, so an instance of a name that ran before continues with the same data.
+// LaunchInstance starts an instance whose API listens at listen, and does not wait for it. Its name names its data folder, so an instance with
+// an earlier name continues with the same data.
 func LaunchInstance(w WorkDir, name, listen string, flags ...string) (*Process, error) {
 	args := []string{LieuditCommand, "serve", "--data", w.Path(name), "--listen", listen, "--area-listen", AnyPort, "--ops-listen", AnyPort}
 	return StartProcess(w, name, append(args, flags...)...)
@@ -76,8 +76,8 @@ func StartInstance(ctx context.Context, w WorkDir, name, listen string, flags ..
 	return in, nil
 }
 
-// WaitReady waits until /readyz answers 200, that is until every part that the instance requires works. It gives up after a
-// minute, and at once where the instance has ended.
+// WaitReady waits until /readyz answers 200, that is until every part that the instance requires works. It gives up after a minute, and at once
+// if the instance has ended.
 func (in *Instance) WaitReady(ctx context.Context) error {
 	return Retry(ctx, processTimeout, 20*time.Millisecond, func() error {
 		select {
@@ -102,9 +102,8 @@ func (in *Instance) WaitReady(ctx context.Context) error {
 	})
 }
 
-// Retry calls try at intervals until it returns nil or a backoff.Permanent error, or until the timeout has passed, and
-// returns its last error. It calls try at least once, also with a timeout of 0. Once ctx has ended it does not call try again
-// and returns the cause of that end.
+// Retry calls try at intervals until it returns nil or a backoff.Permanent error, or until the timeout has passed, and returns its last error.
+// It calls try at least once, even with a timeout of 0. Once ctx has ended it does not call try again and returns the cause of that end.
 func Retry(ctx context.Context, timeout, interval time.Duration, try func() error) error {
 	_, err := backoff.Retry(ctx, func() (struct{}, error) { return struct{}{}, try() },
 		backoff.WithBackOff(backoff.NewConstantBackOff(interval)), backoff.WithMaxElapsedTime(max(timeout, 1))) // 0 would be no limit
@@ -114,8 +113,8 @@ func Retry(ctx context.Context, timeout, interval time.Duration, try func() erro
 // AdminClient is a client of a service's customer area, with the operator's token. It is safe for concurrent use.
 type AdminClient struct{ *adminclient.Client }
 
-// AdminClient makes a client with the token that the first instance of a log writes into its data folder. So it fails for
-// the other instances of that log.
+// AdminClient returns a client with the token that the first instance of a log writes into its data folder. So it fails for the other instances
+// of that log.
 func (in *Instance) AdminClient() (AdminClient, error) {
 	token, err := ReadOperatorToken(context.Background(), in.DataDir)
 	if err != nil {
@@ -125,8 +124,8 @@ func (in *Instance) AdminClient() (AdminClient, error) {
 	return AdminClient{c}, err
 }
 
-// tokenTimeout is how long the first instance of a log may take to write its first token. It writes it next to its start, so it may be
-// ready before.
+// tokenTimeout is how long the first instance of a log may take to write its first token. It writes it in parallel with its start, so it may be
+// ready first.
 const tokenTimeout = 30 * time.Second
 
 // ReadOperatorToken reads the token that the first instance of a log writes into its data folder, and waits for it.
@@ -162,9 +161,9 @@ func (a AdminClient) IssueKey(ctx context.Context, account, label string) (key b
 // catchUpTimeout is how long the read models may take to apply what a round of load wrote.
 const catchUpTimeout = 10 * time.Minute
 
-// WaitCaughtUp waits until no read model is known to be behind the log. While programs of two versions run, a read model may have a
-// generation of each; one that nobody fills, because no instance of its version runs, is left out. It gives up at once where the
-// service does not answer.
+// WaitCaughtUp waits until no read model is known to be behind the log. While programs of two versions run, a read model may have a generation
+// of each; it ignores a generation that nobody fills, because no instance of its version runs. It gives up at once if the service does not
+// answer.
 func (a AdminClient) WaitCaughtUp(ctx context.Context) error {
 	return Retry(ctx, catchUpTimeout, 20*time.Millisecond, func() error {
 		raw, err := a.Get(ctx, "/projections", nil)
@@ -179,7 +178,7 @@ func (a AdminClient) WaitCaughtUp(ctx context.Context) error {
 	})
 }
 
-// findLag is the error of a read model that is behind the log, or that nobody fills.
+// findLag returns the error of a read model that is behind the log, or that nobody fills.
 func findLag(generations []body.Projection) error {
 	isFilled := map[string]bool{}
 	for _, g := range generations {
@@ -210,7 +209,7 @@ func WithoutLastUse(item json.RawMessage) []byte {
 	return text
 }
 
-// Service is one ready instance, on a node where that is asked for, in a work folder of its own.
+// Service is one ready instance, on a node if requested, in a work folder of its own.
 type Service struct {
 	*Instance
 	WorkDir WorkDir

@@ -11,13 +11,13 @@ import (
 // hold a whole round of appends.
 const baselineSize = 64 << 20
 
-// baselineLog is the least that may be called a durable log: a preallocated file, and one goroutine that writes the pending
-// appends as one group, syncs the file, and answers their writers. A full file is written again from its beginning; nothing
-// reads it. The journal is compared with it, so both use the same package for files and group appends in the same way.
+// baselineLog is the minimal durable log: a preallocated file, and one goroutine that writes the pending appends as one group, syncs the file,
+// and answers their writers. A full file is overwritten from its beginning; nothing reads it. The journal is compared with it, so both use the
+// same package for files and group appends in the same way.
 type baselineLog struct {
 	file    journal.File
 	mu      sync.Mutex
-	pending []chan error  // of the writers that wait, one an append; guarded by mu
+	pending []chan error  // one for each waiting append; guarded by mu
 	wake    chan struct{} // holds a value when pending is no longer empty; closed by close
 	done    chan struct{} // closed when the goroutine has ended
 }
@@ -48,7 +48,7 @@ func (b *baselineLog) append() error {
 	b.pending = append(b.pending, c)
 	first := len(b.pending) == 1
 	b.mu.Unlock()
-	// Only the first append of a group wakes the goroutine. wake has room for one value: another one would say nothing new.
+	// Only the first append of a group wakes the goroutine. wake has room for one value: a second one would be redundant.
 	if first {
 		select {
 		case b.wake <- struct{}{}:
@@ -58,8 +58,8 @@ func (b *baselineLog) append() error {
 	return <-c
 }
 
-// writeBatches writes and syncs one group after the other. A group is all appends that arrived while the last group was written, as in
-// the journal. All writers of a group get the same error.
+// writeBatches writes and syncs one group after another. A group is all appends that arrived while the last group was written, as in the
+// journal. All writers of a group get the same error.
 func (b *baselineLog) writeBatches() {
 	defer close(b.done)
 	var event [eventBytes]byte

@@ -1,7 +1,6 @@
-// Package journal measures the journal, the log in a data folder, on the disk at hand: durable appends, a catch-up read, and
-// opening a large log. Next to a figure stands the raw limit: what a minimal program does with the same bytes in the same
-// minutes, because a figure alone says little on a shared machine. Its constraint: journal and raw limit take turns, and each
-// figure is the median of its turns (measure.Medians).
+// Package journal measures the journal, the log in a data folder, on the available disk: durable appends, a catch-up read, and opening a large
+// log. Each figure comes with a raw limit, the speed of a minimal program with the same bytes in the same minutes, because a figure alone means
+// little on a shared machine. Journal and raw limit take turns, and each figure is the median of its turns (measure.Medians).
 //
 //	Run ──> measureAppends ──> newAppender ──> Journal.Append    raw limit: baselineLog.append
 //	    └─> measureReads ──> fillLog ──> timeRead                raw limit: scanSegmentFiles
@@ -109,9 +108,9 @@ func newAppender(ctx context.Context, j *journal.Journal, writer int) func(n int
 	}
 }
 
-// measureReads measures three things on one log: opening it, a catch-up read of all its events, and a read whose filter
-// matches none of them. Each round opens the log again. The raw limit of both reads is a scan of the same files; opening
-// has none. Where the files fit into the system's cache, the reads measure the processor and not the disk.
+// measureReads measures three things on one log: opening it, a catch-up read of all its events, and a read whose filter matches none of them.
+// Each round opens the log again. The raw limit of both reads is a scan of the same files; opening has none. If the files fit into the system's
+// cache, the reads measure the processor and not the disk.
 func measureReads(ctx context.Context, dir string, o Options, out measure.Output) error {
 	out.Progress("reads", 0, 0)
 	if err := fillLog(ctx, dir, o.Events); err != nil {
@@ -142,9 +141,8 @@ func measureReads(ctx context.Context, dir string, o Options, out measure.Output
 	})
 }
 
-// timeRead reads the whole log through a filter, and returns the events a second and how many events appeared. eventsInLog
-// is what the speed is computed from where the filter lets none appear; 0 means that all appear. A nil filter matches all
-// events.
+// timeRead reads the whole log through a filter, and returns the events a second and how many events appeared. If the filter matches no event,
+// the speed is computed from eventsInLog; 0 means that all appear. A nil filter matches all events.
 func timeRead(ctx context.Context, j *journal.Journal, filter eventstore.Filter, eventsInLog int) (perSecond float64, appeared int, err error) {
 	began := time.Now()
 	for s, err := range j.ReadAll(ctx, eventstore.Checkpoint{}, filter) {

@@ -1,6 +1,6 @@
-// Package locations measures the sites of customers over HTTP, as a customer meets them: how long a sync of a whole
-// referential takes, how soon a write is found, and how fast sites are searched while many accounts have theirs. Its
-// constraint: each answer is checked, so a fast wrong answer is an error and no figure.
+// Package locations measures the sites of customers over HTTP, as a customer sees them: how long a sync of a whole referential takes, how soon
+// a write is found, and how fast sites are searched while many accounts have sites. Each answer is checked, so a fast wrong answer is an error
+// and not a figure.
 //
 //	Run ──> harness.StartService ──> measureSyncs ──> measureFreshness ──> measureGroup for each of Groups
 package locations
@@ -24,8 +24,7 @@ import (
 	"lieudit/schemas/plan"
 )
 
-// Options say what is measured. Only Node, Postgres and Meilisearch may be left zero. Sites is at most 11,000, the most that
-// a BUSINESS account may have.
+// Options configure Run. Only Node, Postgres and Meilisearch may be zero. Sites is at most 11,000, the most that a BUSINESS account may have.
 type Options struct {
 	Node           bool   // the log is on a node, otherwise in the service's own journal
 	Postgres       string // of the read models; "" for SQLite
@@ -37,10 +36,10 @@ type Options struct {
 	Connections    int
 }
 
-// AccountGroup is a number of accounts with so many sites each.
+// AccountGroup is a number of accounts, each with the same number of sites.
 type AccountGroup struct{ Accounts, Sites int }
 
-// run is one run of the benchmark. Its one service holds the sites of all measurements, the later ones next to the earlier.
+// run is one run of the benchmark. Its single service holds the sites of all measurements, later ones in addition to earlier ones.
 type run struct {
 	Options
 	measure.Output
@@ -81,7 +80,7 @@ func Run(ctx context.Context, dir string, o Options, out measure.Output) (err er
 	return nil
 }
 
-// report reports a figure about a group of accounts with so many sites each.
+// report reports a figure about a group of accounts.
 func (r *run) report(what string, g AccountGroup, f measure.Figure) error {
 	return r.Report(f.With(measure.Label{Name: "what", Value: what}, measure.Label{Name: "accounts", Value: g.Accounts}, measure.Label{Name: "sites", Value: g.Sites}))
 }
@@ -92,11 +91,11 @@ type account struct {
 	key string
 }
 
-// referentialPath is the one referential of each account.
+// referentialPath is the path of each account's only referential.
 const referentialPath = "/locations/referentiels/shops"
 
-// openAccount opens an account, issues its key and creates its referential, which is empty. Its client waits for an answer as
-// long as the context allows, because a large sync may take long.
+// openAccount opens an account, issues its key and creates its referential, which is empty. Its client waits for an answer as long as the
+// context allows, because a large sync may take long.
 func (r *run) openAccount(ctx context.Context, id string) (account, error) {
 	key, err := r.Admin.OpenAccount(ctx, id, plan.Business, harness.UnlimitedQuota)
 	if err != nil {
@@ -110,14 +109,14 @@ func (r *run) openAccount(ctx context.Context, id string) (account, error) {
 	return account{c.WithoutTimeout(), key.Token}, err
 }
 
-// syncResult is how many sites a sync created, updated and left unchanged, by its answer.
+// syncResult is how many sites a sync created, updated and left unchanged, according to its answer.
 type syncResult struct {
 	Created   int `json:"crees"`
 	Updated   int `json:"modifies"`
 	Unchanged int `json:"inchanges"`
 }
 
-// syncSites sends a sync and returns how long its answer took. An answer other than want is an error.
+// syncSites sends a sync and returns how long its answer took. It returns an error for an answer other than want.
 func (a account) syncSites(ctx context.Context, s syncRequest, want syncResult) (time.Duration, error) {
 	began := time.Now()
 	raw, err := a.Post(ctx, referentialPath+"/sites:sync", s)
@@ -140,7 +139,7 @@ func (r *run) measureSyncs(ctx context.Context) (last account, err error) {
 		name      string
 		latencies *measure.Latencies
 	}{{name: "first sync, by address"}, {name: "first sync, with positions"}, {name: "sync of the same"}, {name: "sync with 1 % changed"}}
-	// One collection of latencies a kind of sync, over all rounds.
+	// Each kind of sync has one collection of latencies, over all rounds.
 	for i := range syncs {
 		syncs[i].latencies = measure.NewLatencies()
 	}
@@ -151,7 +150,7 @@ func (r *run) measureSyncs(ctx context.Context) (last account, err error) {
 				return last, err
 			}
 			s := r.makeSites(r.Sites, 0, withPositions)
-			changed := (r.Sites + 99) / 100 // each hundredth site, beginning with the first
+			changed := (r.Sites + 99) / 100 // every hundredth site, beginning with the first
 			// sync is the step's index in syncs.
 			for _, step := range []struct {
 				sync int
@@ -177,14 +176,13 @@ func (r *run) measureSyncs(ctx context.Context) (last account, err error) {
 // freshnessWrites is how many writes of one site are searched for, each until it is found.
 const freshnessWrites = 100
 
-// measureFreshness measures how long after its answer a write is found by the search. It first writes one more sync, which
-// the search may only have indexed after all syncs before it. Then it writes single sites, one after the other, and
-// searches for each.
+// measureFreshness measures how long after its answer a write is found by the search. It first writes one more sync, which the search can only
+// have indexed after all syncs before it. Then it writes single sites, one after another, and searches for each.
 func (r *run) measureFreshness(ctx context.Context, a account) error {
 	r.Progress("time until the syncs are found", 0, 0)
 	synced, puts, found := measure.NewLatencies(), measure.NewLatencies(), measure.NewLatencies()
 	s := r.makeSites(r.Sites, 0, true)
-	changed := (r.Sites + 99) / 100 // of the last sync, back to what makeSites returns
+	changed := (r.Sites + 99) / 100 // of the last sync, restored to the result of makeSites
 	// A name that no other site has marks this sync, so that a search finds nothing older.
 	s.Rows[0].Name = "Clôture des synchronisations"
 	if _, err := a.syncSites(ctx, s, syncResult{Updated: changed, Unchanged: r.Sites - changed}); err != nil {
@@ -218,7 +216,7 @@ func (r *run) measureFreshness(ctx context.Context, a account) error {
 	)
 }
 
-// searchTimeout is how long a write may take until it is found, before the run fails.
+// searchTimeout is how long the search may take to find a write before the run fails.
 const searchTimeout = 5 * time.Minute
 
 // waitUntilFound searches for a name without a pause until the site of that name is the first result, and returns how long
@@ -248,9 +246,9 @@ type searchKind struct {
 	query func(p syntheticAddress, n int) url.Values
 }
 
-// searchKinds returns the searches that a site locator on a web page sends. "text as far as typed" has the first four bytes
-// of a word and needs a prefix index. "text with a slip" lacks the third byte of a word and needs a tolerance for typing
-// errors. Neither cuts a letter of two bytes in half: the only one in shopTypes is the first of its word.
+// searchKinds returns the searches that a site locator on a web page sends. "text as far as typed" has the first four bytes of a word and needs
+// a prefix index. "text with a slip" lacks the third byte of a word and needs tolerance for typing errors. Neither splits a letter of two
+// bytes: the only one in shopTypes is the first of its word.
 func searchKinds() []searchKind {
 	shopType := func(n int) string { return shopTypes[n%len(shopTypes)] }
 	near := func(p syntheticAddress, radius string) url.Values {
@@ -275,12 +273,11 @@ func searchKinds() []searchKind {
 	}
 }
 
-// concurrentFills is how many accounts are filled at a time. It shortens the preparation and does not touch a figure.
+// concurrentFills is how many accounts are filled at a time. It shortens the preparation and does not affect the figures.
 const concurrentFills = 8
 
-// measureGroup measures the accounts of one group; groups do not share accounts. It fills the accounts and measures each kind
-// of search. Each search is of the account after the last one, so that a service with many accounts cannot answer from what
-// the last search left in memory.
+// measureGroup measures the accounts of one group; groups do not share accounts. It fills the accounts and measures each kind of search. Each
+// search uses the next account, so that a service with many accounts cannot answer from what the last search left in memory.
 func (r *run) measureGroup(ctx context.Context, g AccountGroup) error {
 	title := fmt.Sprintf("%d accounts of %d sites", g.Accounts, g.Sites)
 	accounts, err := r.fillAccounts(ctx, g, title)
@@ -294,7 +291,7 @@ func (r *run) measureGroup(ctx context.Context, g AccountGroup) error {
 			Request: func(connection, n int) []byte {
 				// From here on n counts the searches of all connections together.
 				n = n*r.Connections + connection
-				query := k.query(r.addresses[n*7919%len(r.addresses)], n).Encode() // 7919 is prime: the places are spread
+				query := k.query(r.addresses[n*7919%len(r.addresses)], n).Encode() // 7919 is prime: this spreads the positions
 				return measure.EncodeGet(r.API, api.Base+"/locations/search?"+query, accounts[n%len(accounts)].key)
 			},
 		}.Run(ctx)
@@ -308,8 +305,8 @@ func (r *run) measureGroup(ctx context.Context, g AccountGroup) error {
 	return nil
 }
 
-// fillAccounts opens accounts, fills each with sites by one sync, and searches it once, so that no figure includes the work
-// that only the first search of an account causes. Accounts have different sites as far as there are addresses.
+// fillAccounts opens accounts, fills each with sites by one sync, and searches it once, so that no figure includes the work of an account's
+// first search. Accounts have different sites as far as there are addresses.
 func (r *run) fillAccounts(ctx context.Context, g AccountGroup, title string) ([]account, error) {
 	accounts := make([]account, g.Accounts)
 	var done atomic.Int64

@@ -18,8 +18,8 @@ type syntheticAddress struct {
 	lat, lon float64
 }
 
-// readSyntheticAddresses returns the house numbers of that vintage. It makes the same rows again from the same order, instead
-// of asking the service. So the service can geocode the address of every site.
+// readSyntheticAddresses returns the house numbers of that vintage. It generates the same rows again from the same order, instead of asking the
+// service. So the service can geocode the address of every site.
 func readSyntheticAddresses(ctx context.Context) ([]syntheticAddress, error) {
 	communes, err := commune.Load()
 	if err != nil {
@@ -51,11 +51,11 @@ type syncRequest struct {
 	Rows []siteRow `json:"sites"`
 }
 
-// shopTypes are the first words of the names of sites, and what the text searches look for.
+// shopTypes are the first words of site names, which the text searches look for.
 var shopTypes = []string{"Boulangerie", "Pharmacie", "Librairie", "Fromagerie", "Opticien", "Quincaillerie", "Fleuriste", "Épicerie"}
 
-// makeSites returns n shops at the addresses from an offset on, and from the first address again after the last. Equal
-// arguments give equal sites. Without positions the service has to geocode their addresses.
+// makeSites returns n shops at the addresses from an offset on, starting over after the last address. Equal arguments give equal sites. Without
+// positions the service has to geocode their addresses.
 func (r *run) makeSites(n, offset int, withPositions bool) syncRequest {
 	s := syncRequest{Rows: make([]siteRow, n)}
 	for i := range s.Rows {

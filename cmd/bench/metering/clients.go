@@ -27,14 +27,14 @@ type client struct {
 	instance  *instance
 	latencies *measure.Latencies
 	conn      *measure.Client // nil: not connected
-	process   *process        // that conn leads to
+	process   *process        // the process that conn leads to
 }
 
 // retryPause is how long a client waits before it sends a request again.
 const retryPause = 5 * time.Millisecond
 
-// sendAll takes requests off unsent, the number that all clients share, until none is left, and sends each until it is
-// answered. A client whose instance is down waits for it: each instance has its own clients, which never change to another.
+// sendAll takes requests off unsent, the number that all clients share, until it is zero, and sends each until it is answered. A client whose
+// instance is down waits for it: each instance has its own clients, which never change to another.
 func (c *client) sendAll(ctx context.Context) {
 	defer c.disconnect()
 	for c.unsent.Add(-1) >= 0 {
@@ -81,8 +81,8 @@ func (c *client) sendOnce(ctx context.Context) bool {
 	return true
 }
 
-// connect connects to the instance's present process, and reports whether it did. If the process is still the present one
-// afterwards, no other process listened at the address meanwhile, so the answers are those of the process.
+// connect connects to the instance's current process, and reports whether it did. If the process is still the current one afterwards, no other
+// process listened at the address meanwhile, so the answers are its own.
 func (c *client) connect(ctx context.Context) bool {
 	c.process = c.instance.current.Load()
 	conn, err := measure.Dial(ctx, c.process.address)

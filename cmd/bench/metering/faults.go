@@ -60,7 +60,7 @@ func (r *run) injectFaults(ctx context.Context, faults []fault) error {
 	return nil
 }
 
-// waitServed waits until n requests have been served. It returns false where the clients were done before.
+// waitServed waits until n requests have been served. It returns false if the clients finished first.
 func (r *run) waitServed(ctx context.Context, served int64) bool {
 	for r.served.Load() < served {
 		select {
@@ -103,15 +103,15 @@ func (r *run) killNode(ctx context.Context, f fault) (err error) {
 	return nil
 }
 
-// cutShare is the share of ticks at which the connection is cut. Half of the cuts lose the tick before the node has it. The
-// other half lose the node's answer, so the instance does not know whether the tick was appended.
+// cutShare is the share of ticks at which the connection is cut. Half of the cuts lose the tick before the node has it. The other half lose the
+// node's answer, so the instance does not know whether the tick was appended.
 const cutShare = 0.05
 
 // answerDelay is how long answers are held back before a connection is cut: long enough for a commit.
 const answerDelay = 10 * time.Millisecond
 
-// cutProxy relays between an instance and the node and cuts connections as a tick passes. It listens on a socket that stands
-// for the node's. close ends it and its goroutines.
+// cutProxy relays between an instance and the node and cuts connections as a tick passes. It listens on a socket in place of the node's. close
+// ends it and its goroutines.
 type cutProxy struct {
 	name     string // of its socket in the work folder
 	nodePath string
@@ -196,8 +196,8 @@ func (c *cutProxy) relay(from net.Conn) {
 // tickType is in the bytes of each append of a tick: the protocol sends the type of an event as text.
 var tickType = []byte(event.UsageTicked{}.EventType())
 
-// forward relays what the instance sends, until it ends or is cut. It looks for ticks in each chunk that a read returns: one
-// whose type is split between two chunks is not seen and passes. Where isMuted is set, relay discards what the node sends.
+// forward relays what the instance sends, until it ends or is cut. It looks for ticks in each chunk that a read returns: a tick whose type is
+// split between two chunks passes unseen. If isMuted is set, relay discards what the node sends.
 func (c *cutProxy) forward(from, to net.Conn, isMuted *atomic.Bool) {
 	for chunk := make([]byte, 64<<10); ; {
 		n, err := from.Read(chunk)
@@ -222,8 +222,8 @@ func (c *cutProxy) forward(from, to net.Conn, isMuted *atomic.Bool) {
 	}
 }
 
-// drawChance draws a number from 0 to below 1 where the chunk contains a tick. It returns 1, which never cuts, for any other
-// chunk and while cuts are paused.
+// drawChance draws a number from 0 to below 1 if the chunk contains a tick. It returns 1, which never cuts, for any other chunk and while cuts
+// are paused.
 func (c *cutProxy) drawChance(chunk []byte) float64 {
 	if c.isPaused.Load() || !bytes.Contains(chunk, tickType) {
 		return 1
@@ -233,8 +233,7 @@ func (c *cutProxy) drawChance(chunk []byte) float64 {
 	return c.rng.Float64()
 }
 
-// addConn registers a connection, so that close can close it. It returns false where close has been called: the caller then
-// closes the connection.
+// addConn registers a connection, so that close can close it. It returns false after close: the caller then closes the connection.
 func (c *cutProxy) addConn(conn net.Conn) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

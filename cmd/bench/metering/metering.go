@@ -1,18 +1,17 @@
-// Package metering tests that the service counts requests exactly. Several instances share one log node and one account
-// with a small quota, and clients send more requests than the quota allows. If chaos is asked for, processes are killed and
-// connections are cut meanwhile. Then the log is folded again and compared with what the clients were answered. Its
-// constraint: only what the service promises is a violation, so a request without an answer may be billed or not.
+// Package metering tests that the service counts requests exactly. Several instances share one log node and one account with a small quota, and
+// clients send more requests than the quota allows. If chaos is requested, processes are killed and connections are cut meanwhile. Then the log
+// is folded again and compared with the clients' answers. Only a broken promise of the service is a violation, so a request without an answer
+// may be billed or not.
 //
 //	Run ──> startInstances ──> startClients: client ──> measure.Client.Send ──> counters of process
 //	   ├──> injectFaults: killInstance, killNode; cutProxy between instance and node
 //	   └──> foldLog ──> logTotals ──> buildReport ──> Report with its violations
 //
-// An instance counts the requests that wait for it in one event of the log, a tick, and serves them once that event counts. A
-// tick that repeats another or would exceed the quota does not count: it is void. A request that was counted and could not be
-// served is refunded by a later event.
+// An instance counts waiting requests in one event of the log, a tick, and serves them once that event counts. A tick that repeats another or
+// would exceed the quota does not count: it is void. A request that was counted and could not be served is refunded by a later event.
 //
-// A request is answered once a whole answer that is not a 5xx has come; a client sends it again until then. Each process of an
-// instance has a key of its own, so that the log says which process counted what.
+// A request is answered once a complete answer other than 5xx has come; a client sends it again until then. Each process of an instance has a
+// key of its own, so that the log shows which process counted what.
 package metering
 
 import (
@@ -41,7 +40,7 @@ type Options struct {
 	Instances   int
 	Connections int    // to each instance
 	Cap         int64  // requests that the account may make: its quota
-	Requests    int64  // to be answered, of all connections together
+	Requests    int64  // to be answered, over all connections
 	Path        string // that is requested, below the API's base
 	Chaos       bool   // inject faults
 	Seed        uint64 // of the faults
@@ -69,14 +68,14 @@ type run struct {
 	unsent       atomic.Int64 // requests that no client has begun
 	served       atomic.Int64 // requests answered with 200
 	began        time.Time
-	firstRefusal atomic.Int64  // nanoseconds after which the first request was answered with 429; 0: none was
+	firstRefusal atomic.Int64  // nanoseconds until the first answer of 429; 0: there was none
 	done         chan struct{} // closed when every request is answered
 
 	mu        sync.Mutex
 	incidents []Incident
 }
 
-// instance is one data folder, on which one process after the other serves.
+// instance is one data folder, on which one process after another serves.
 type instance struct {
 	name      string
 	number    int // from 1
@@ -87,11 +86,10 @@ type instance struct {
 	latencies []*measure.Latencies    // by connection, of what was served
 }
 
-// processesPerInstance is how many processes an instance has at most, one after the other: planFaults kills each instance
-// once.
+// processesPerInstance is the most processes that an instance has, one after another: planFaults kills each instance once.
 const processesPerInstance = 2
 
-// process is one process of an instance, from its start to its end, and how clients were answered by it.
+// process is one process of an instance, from its start to its end, with the counts of its answers.
 type process struct {
 	name    string
 	key     string // the id of its key
@@ -100,16 +98,14 @@ type process struct {
 	request []byte // with its key
 	killed  bool
 
-	// How many of its answers were 200, 429 and 503; how many connections broke before an answer; how many answers were
-	// others.
+	// The number of its answers of 200, 429 and 503, of connections that broke before an answer, and of other answers.
 	served, refused, unavailable, broken, unexpected atomic.Int64
 
-	// openRefunds is how many requests were answered with 503 since the last one that was served: their ticks may not have
-	// been refunded yet.
+	// openRefunds is how many requests were answered with 503 since the last served one: their ticks may not have been refunded yet.
 	openRefunds atomic.Int64
 }
 
-// Run runs the test once and reports on it. The error says why it could not be completed; violations are in the report.
+// Run runs the test once and reports on it. The error is the reason why it could not be completed; violations are in the report.
 func Run(ctx context.Context, o Options) (_ Report, err error) {
 	r := &run{Options: o, done: make(chan struct{})}
 	if r.workDir, err = harness.NewWorkDir(o.Dir); err != nil {
@@ -117,7 +113,7 @@ func Run(ctx context.Context, o Options) (_ Report, err error) {
 	}
 	defer func() { err = errors.Join(err, r.workDir.Remove()) }()
 	r.unsent.Store(o.Requests)
-	// Everything is started before the clock: no fault and no cut connection disturbs a start.
+	// Everything is started before the clock, so that no fault and no cut connection disturbs a start.
 	defer r.killAll()
 	if err := r.startInstances(ctx, rand.New(rand.NewPCG(o.Seed, 1))); err != nil {
 		return Report{}, err
@@ -141,7 +137,7 @@ func Run(ctx context.Context, o Options) (_ Report, err error) {
 	if err != nil {
 		return Report{}, err
 	}
-	// Clients also return where ctx ends, and a report on a part of the requests would show false violations.
+	// Clients also return if ctx ends, and a report on a part of the requests would show false violations.
 	return r.buildReport(totals, took), ctx.Err()
 }
 
@@ -195,8 +191,8 @@ func (r *run) startReady(ctx context.Context, i *instance) error {
 	return i.service.WaitReady(ctx)
 }
 
-// startInstance starts the next process of an instance, and returns once its listeners are open. Where connections are to be
-// cut, the instance reaches the node through its proxy.
+// startInstance starts the next process of an instance, and returns once its listeners are open. If connections are to be cut, the instance
+// reaches the node through its proxy.
 func (r *run) startInstance(ctx context.Context, i *instance, listen string) (err error) {
 	flags := append(r.workDir.NodeFlags(nodeName), "--no-demo")
 	if i.proxy != nil {
@@ -205,15 +201,15 @@ func (r *run) startInstance(ctx context.Context, i *instance, listen string) (er
 	switch {
 	case r.Postgres != "":
 		flags = append(flags, "--postgres", r.Postgres)
-	case i.number > 1: // the first instance has the vault; no request to the others needs what is sealed in it
+	case i.number > 1: // the first instance has the vault; no request to the others needs data sealed in it
 		flags = append(flags, "--accept-lost-keys")
 	}
 	i.service, err = harness.StartInstance(ctx, r.workDir, fmt.Sprintf("instance-%d", i.number), listen, flags...)
 	return err
 }
 
-// openAccount opens the account with Cap as its quota, on DISCOVERY where that plan allows it and else on BUSINESS. It issues
-// the keys of all processes before any load: so no key is issued while an instance is down.
+// openAccount opens the account with Cap as its quota, on DISCOVERY if that plan allows it, otherwise on BUSINESS. It issues the keys of all
+// processes before any load, so that no key is issued while an instance is down.
 func (r *run) openAccount(ctx context.Context) error {
 	admin, err := r.instances[0].service.AdminClient()
 	if err != nil {
@@ -261,7 +257,7 @@ func (i *instance) waitKeyKnown(ctx context.Context) error {
 	})
 }
 
-// logIncident records an incident at the present time. It is safe for concurrent use.
+// logIncident records an incident at the current time. It is safe for concurrent use.
 func (r *run) logIncident(format string, args ...any) {
 	at := time.Since(r.began)
 	r.mu.Lock()
@@ -279,7 +275,7 @@ func (r *run) stopInstances() error {
 	return stops.Wait()
 }
 
-// killAll ends all processes and proxies. After a whole run only the node still runs; after an error anything may.
+// killAll ends all processes and proxies. After a complete run only the node still runs; after an error anything may.
 func (r *run) killAll() {
 	for _, i := range r.instances {
 		if i.service != nil {

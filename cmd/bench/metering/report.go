@@ -18,7 +18,7 @@ import (
 type Report struct {
 	Seed       uint64     `json:"seed"`
 	Cap        int64      `json:"cap"`
-	Answered   int64      `json:"answered"`    // whole answers that are no 5xx
+	Answered   int64      `json:"answered"`    // complete answers other than 5xx
 	Served     int64      `json:"served"`      // of these, 200
 	Refused    int64      `json:"refused_429"` // of these, 429
 	Retried    int64      `json:"tried_again"` // answers of 503 and connections that broke
@@ -39,11 +39,11 @@ type Report struct {
 type Instance struct {
 	Name   string  `json:"name"`
 	Served int64   `json:"served"`
-	P50    float64 `json:"p50_ms"` // of what was served
+	P50    float64 `json:"p50_ms"` // of served requests
 	P99    float64 `json:"p99_ms"`
 }
 
-// Process is one process of an instance: what clients were answered by it and what the log counts for it.
+// Process is one process of an instance: the answers that clients got from it, and the log's counts for it.
 type Process struct {
 	Name             string `json:"name"`
 	InstanceID       string `json:"incarnation,omitempty"` // empty: it counted nothing
@@ -51,12 +51,12 @@ type Process struct {
 	Served           int64  `json:"served"`
 	Counted          int64  `json:"counted"`
 	BilledUnanswered int64  `json:"billed_unanswered"` // Counted less Served
-	InFlight         int64  `json:"in_flight"`         // requests that its end left without an answer
+	InFlight         int64  `json:"in_flight"`         // requests that its end left unanswered
 	OpenRefunds      int64  `json:"open"`              // requests answered with 503 whose tick it may not have refunded before its end
 }
 
-// buildReport compares what clients were answered with what the log says. Differences that the service does not promise to
-// avoid are figures of the report; all others are violations. It may be called once.
+// buildReport compares the clients' answers with the log. Differences that the service does not promise to avoid are figures of the report; all
+// others are violations. It may be called once.
 func (r *run) buildReport(totals *logTotals, took time.Duration) Report {
 	rep := Report{
 		Seed: r.Seed, Cap: r.Cap, Served: r.served.Load(), Events: totals.events, Ticks: totals.ticks, VoidTicks: totals.void,
@@ -85,9 +85,9 @@ func (i *instance) summary() Instance {
 	return Instance{i.name, int64(f.Samples), f.P50, f.P99}
 }
 
-// addProcess checks one process and adds it to the report. The log must count what it served, and beyond that at most the
-// requests whose connection broke and, if it was killed, those that it answered with 503 and may not have refunded. The
-// latter are at most one a connection. A process that counted and served nothing and was not killed is left out.
+// addProcess checks one process and adds it to the report. The log must count the requests that it served, and beyond that at most those whose
+// connection broke and, if it was killed, those that it answered with 503 and may not have refunded. The latter are at most one for each
+// connection. A process that counted and served nothing and was not killed is omitted.
 func (rep *Report) addProcess(p *process, totals *logTotals, connections int64) {
 	checked := Process{
 		Name: p.name, InstanceID: totals.instanceByKey[p.key], Killed: p.killed, Served: p.served.Load(),
@@ -170,7 +170,7 @@ func foldLog(ctx context.Context, socket string) (_ *logTotals, err error) {
 		}
 		totals.applyRecord(periods, signal.Event, e)
 	}
-	// Only the counts at the end say what is billed: refunds have lowered them by then.
+	// Only the final counts are billed: refunds have lowered them by then.
 	for _, period := range periods {
 		for at, n := range period.Lines {
 			totals.countedByKey[at.Key] += n
@@ -179,8 +179,8 @@ func foldLog(ctx context.Context, socket string) (_ *logTotals, err error) {
 	return totals, nil
 }
 
-// applyRecord folds one event with the fold of the service (package usagefold), which says of each tick whether it counts. So
-// this test does not check the rules of the fold. It checks that the answers to clients agree with it.
+// applyRecord folds one event with the fold of the service (package usagefold), which decides whether each tick counts. So this test does not
+// check the rules of the fold. It checks that the answers to clients agree with it.
 func (t *logTotals) applyRecord(periods map[string]*usagefold.PeriodUsage, r eventstore.RecordedEvent, e event.Event) {
 	switch e := e.(type) {
 	case event.InstanceStarted:

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// The answers of one process are compared with what the log counts for it.
+// The answers of one process are compared with the log's counts for it.
 func TestAProcessWhoseCountsDifferIsAViolation(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

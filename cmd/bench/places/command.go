@@ -19,7 +19,7 @@ import (
 	"lieudit/cmd/terminal"
 )
 
-// command is what a command line of lieudit did: its exit code and what it printed.
+// command is the result of a command line of lieudit: its exit code and its output.
 type command struct {
 	code           int
 	stdout, stderr string
@@ -28,7 +28,7 @@ type command struct {
 // runCommand runs a command line of lieudit in this process, as a script does: no terminal, no standard input.
 func runCommand(ctx context.Context, env map[string]string, args ...string) command {
 	var out, errs bytes.Buffer
-	// Without a terminal nothing is asked: what a user would be asked is an error, which counts as a refusal.
+	// Without a terminal nothing is asked: a question to the user is an error, which counts as a refusal.
 	p := cli.Program{
 		Terminal: terminal.Terminal{
 			Name: "lieudit", In: strings.NewReader(""), Out: &out, Err: &errs, TimeZone: time.UTC,
@@ -72,22 +72,22 @@ func newAttempt(flags []string, path string, c command) Attempt {
 	return a
 }
 
-// firstSentence is the first line of an error without the names of the program and the file. The lines of the file that it is about
-// stay, as in "4: too many cells".
+// firstSentence returns the first line of an error without the names of the program and the file. It keeps the line numbers of the file, as in
+// "4: too many cells".
 func firstSentence(path, stderr string) string {
 	line, _, _ := strings.Cut(strings.TrimPrefix(stderr, "lieudit: "), "\n")
 	return strings.TrimLeft(strings.TrimPrefix(line, path), ": ")
 }
 
-// proposedFlag is a flag with its value, in quotes or not, within a sentence. A flag at the end of a sentence has none.
+// proposedFlag matches a flag with its value, quoted or not, within a sentence. A flag at the end of a sentence has none.
 var proposedFlag = regexp.MustCompile(`--([a-z]+)(?: (?:'(.+?)'|([A-Za-z0-9][\w:./*]*)))?(?:[\s,;.)]|$)`)
 
-// proposedFlags are the flags that an error proposes: the first value of each, and every --ignore.
+// proposedFlags returns the flags that an error proposes: the first value of each, and every --ignore.
 func proposedFlags(stderr string) (flags []string) {
 	for _, found := range proposedFlag.FindAllStringSubmatch(stderr, -1) {
 		name, value := "--"+found[1], found[2]+found[3]
 		switch {
-		// It is the only flag of these that has no value: the word behind it is the sentence's next one.
+		// This flag alone has no value: the word after it belongs to the sentence.
 		case name == "--confirm" && !slices.Contains(flags, name):
 			flags = append(flags, name)
 		case name == "--confirm" || value == "" || name != "--ignore" && slices.Contains(flags, name):
@@ -98,10 +98,10 @@ func proposedFlags(stderr string) (flags []string) {
 	return flags
 }
 
-// findingLine is a line about what was mended or doubted: the word, how often, the kind. The lines of the file follow the kind.
+// findingLine matches a line about fixed or doubtful values: the word, the count, the kind. The lines of the file follow the kind.
 var findingLine = regexp.MustCompile(`(?m)^(mended|doubt) +([\d,]+) × (.*?)(?:, lines? \d.*)?$`)
 
-// parseFindings reads the lines that begin with a word.
+// parseFindings parses the lines that begin with a word.
 func parseFindings(stdout, word string) []Finding {
 	found := []Finding{}
 	for _, line := range findingLine.FindAllStringSubmatch(stdout, -1) {
@@ -112,10 +112,10 @@ func parseFindings(stdout, word string) []Finding {
 	return found
 }
 
-// noteLine is a line about the file. A column called note, in the table, has more spaces behind its name.
+// noteLine matches a line about the file. A column called note, in the table, has more spaces after its name.
 var noteLine = regexp.MustCompile(`(?m)^note {3}(\S.*)$`)
 
-// parseNotes reads what was found in a file.
+// parseNotes parses the notes about a file.
 func parseNotes(stdout string) []string {
 	notes := []string{}
 	for _, line := range noteLine.FindAllStringSubmatch(stdout, -1) {
@@ -124,28 +124,28 @@ func parseNotes(stdout string) []string {
 	return notes
 }
 
-// parseCount reads a number that terminal.GroupThousands wrote.
+// parseCount parses a number that terminal.GroupThousands formatted.
 func parseCount(text string) int {
-	n, _ := strconv.Atoi(strings.ReplaceAll(text, ",", "")) // a text of other signs is 0: it is not a count
+	n, _ := strconv.Atoi(strings.ReplaceAll(text, ",", "")) // other text is 0: it is not a count
 	return n
 }
 
-// rowsLine is the first line of a preview.
+// rowsLine matches the first line of a preview.
 var rowsLine = regexp.MustCompile(`^(\d+) rows`)
 
-// parsePreview reads the number of rows in the first line of a preview, and the column BECOMES of its table.
+// parsePreview parses the number of rows in the first line of a preview, and the column BECOMES of its table.
 func parsePreview(stdout string) (rows int, c Columns) {
 	if found := rowsLine.FindStringSubmatch(stdout); found != nil {
 		rows = parseCount(found[1])
 	}
-	at := -1 // of BECOMES, in characters: so the table is aligned
+	at := -1 // of BECOMES, in characters: the table is aligned by them
 	for line := range strings.Lines(stdout) {
 		line = strings.TrimRight(line, "\n")
 		if head, _, ok := strings.Cut(line, "BECOMES"); ok && strings.HasPrefix(line, "COLUMN ") {
 			at = len([]rune(head))
 			continue
 		}
-		// The table ends where the first site is shown.
+		// The table ends at the first site.
 		if strings.HasPrefix(line, "line ") || len([]rune(line)) <= at {
 			break
 		}
@@ -168,7 +168,7 @@ func (c *Columns) count(becomes string) {
 	}
 }
 
-// sumFile is the SHA-256 of a file in hexadecimal digits.
+// sumFile returns the SHA-256 of a file in hexadecimal digits.
 func sumFile(path string) (string, error) {
 	f, err := os.Open(path)
 	if err != nil {

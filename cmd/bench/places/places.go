@@ -1,7 +1,6 @@
-// Package places imports files of places as a user does, and reports what became of each: whether it goes in, what is recognized,
-// mended and doubted, what is stored, and whether exports of it bring the same sites back. Its constraint: everything but the
-// reader's time and memory comes from the command line's own code, cli.Program, and from what it prints, so that the report
-// shows what a user sees.
+// Package places imports files of sites as a user does, and reports the result for each: whether it is accepted, what is recognized, fixed and
+// doubted, what is stored, and whether its exports bring the same sites back. Everything except the reader's time and memory comes from the
+// command line's own code, cli.Program, and from its output, so the report shows what a user sees.
 //
 //	Run ──> harness.StartService ──> measureFile for each of Files
 //	measureFile ──> tryImport ──> describeColumns ──> describeSites ──> tripThroughForms ──> File
@@ -23,17 +22,17 @@ import (
 	"lieudit/schemas/plan"
 )
 
-// Options say what to import.
+// Options configure Run.
 type Options struct {
-	Dir     string   // the processes' folders are made in it
-	Files   []string // of places, at least one
-	Vintage []string // files of the address base to place sites by, or one finished vintage; none: the invented one of a new service
+	Dir     string   // the processes' folders are created in it
+	Files   []string // files of sites, at least one
+	Vintage []string // files of the address base to geocode sites with, or one finished vintage; none: the invented one of a new service
 }
 
-// Output receives what a run finds. Both functions are called from one goroutine.
+// Output receives the results of a run. Both functions are called from one goroutine.
 type Output struct {
 	Progress func(what string, done, total int)
-	Report   func(File) error // called once a file, in the order of Options.Files
+	Report   func(File) error // called once for each file, in the order of Options.Files
 }
 
 // run is one run. All files go into one service.
@@ -41,10 +40,10 @@ type run struct {
 	Options
 	*harness.Service
 	communes *commune.Table
-	accounts int // that were opened
+	accounts int // opened so far
 }
 
-// Run imports the files one after the other and reports each. A file that is refused is a result, no error. It leaves nothing behind.
+// Run imports the files one after another and reports each. A refused file is a result and not an error. Run leaves nothing behind.
 func Run(ctx context.Context, o Options, out Output) (err error) {
 	r := &run{Options: o}
 	if r.communes, err = commune.Load(); err != nil {
@@ -70,7 +69,7 @@ func Run(ctx context.Context, o Options, out Output) (err error) {
 	return nil
 }
 
-// importVintage makes the service place sites by the files of the options. The service answers from them when it returns.
+// importVintage makes the service geocode sites with the files of the options. When it returns, the service answers from them.
 func (r *run) importVintage(ctx context.Context) error {
 	if len(r.Vintage) == 0 {
 		return nil
@@ -89,7 +88,7 @@ func (r *run) importVintage(ctx context.Context) error {
 	return nil
 }
 
-// referential is the code of the one referential of each account.
+// referential is the code of each account's only referential.
 const referential = "places"
 
 // openAccount opens an account with an empty referential.
@@ -108,7 +107,7 @@ func (r *run) openAccount(ctx context.Context) (account, error) {
 	return a, err
 }
 
-// measureFile finds out all that File holds. Of a file that is refused twice there are no sites.
+// measureFile fills a File. A file that is refused twice has no sites.
 func (r *run) measureFile(ctx context.Context, path string) (File, error) {
 	f := File{Name: filepath.Base(path)}
 	a, err := r.openAccount(ctx)
@@ -130,8 +129,8 @@ func (r *run) measureFile(ctx context.Context, path string) (File, error) {
 	return f, err
 }
 
-// tryImport imports a file with no flag but the referential, and where that is refused, once more with the flags that the message
-// proposes. It returns the flags of the last try.
+// tryImport imports a file with no flag but the referential and, if that is refused, once more with the flags that the message proposes. It
+// returns the flags of the last try.
 func (f *File) tryImport(ctx context.Context, a account, path string) (flags []string) {
 	c := a.importFile(ctx, path)
 	f.First = newAttempt(nil, path, c)
@@ -145,8 +144,7 @@ func (f *File) tryImport(ctx context.Context, a account, path string) (flags []s
 	return flags
 }
 
-// describeColumns reads the preview: the rows, what each column becomes, and what was found, mended and doubted. A file that
-// cannot be read has none.
+// describeColumns parses the preview: the rows, what each column becomes, and the notes, fixes and doubts. An unreadable file has none.
 func (f *File) describeColumns(ctx context.Context, a account, path string, flags []string) {
 	c := a.importFile(ctx, path, append(flags, "--preview")...)
 	f.Rows, f.Columns = parsePreview(c.stdout)
@@ -154,13 +152,13 @@ func (f *File) describeColumns(ctx context.Context, a account, path string, flag
 	f.Mended, f.Doubts = parseFindings(c.stdout, "mended"), parseFindings(c.stdout, "doubt")
 }
 
-// measureReader reads a file in a process that does nothing else, and returns how long that took and the most memory that the
-// process had, its tables of communes among it; 0 where the system does not say it.
+// measureReader reads a file in a process that does nothing else. It returns how long that took and the peak memory of the process, including
+// its tables of communes; 0 if the system does not report it.
 func (r *run) measureReader(ctx context.Context, path string) (seconds float64, peakKB int, err error) {
 	if path, err = filepath.Abs(path); err != nil {
 		return 0, 0, err
 	}
-	// A process of its own, because one that imports and serves has memory for that too.
+	// It needs a process of its own, because one that imports and serves uses memory for that too.
 	p, err := harness.StartProcess(r.WorkDir, "reader", harness.ReadPlacesCommand, path)
 	if err != nil {
 		return 0, 0, err

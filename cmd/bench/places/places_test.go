@@ -117,7 +117,7 @@ func TestASiteIsOutsideOnlyOfTheCommunesThatItsAddressCanMean(t *testing.T) {
 	for name, c := range map[string]struct {
 		lat, lon float64
 		address  locations.SiteAddress
-		want     string // the nearest commune; "" inside
+		want     string // the nearest commune; "" if inside
 	}{
 		"in Mende":                             {44.518, 3.5, locations.SiteAddress{PostalCode: "48000", City: "Mende"}, ""},
 		"in Langogne, said to be in Mende":     {44.727, 3.855, locations.SiteAddress{PostalCode: "48000", City: "Mende"}, "Mende (48095)"},
@@ -139,7 +139,7 @@ func TestASiteIsOutsideOnlyOfTheCommunesThatItsAddressCanMean(t *testing.T) {
 func TestAlertsThatAreOnlyCountedAreOfTheFarthestSites(t *testing.T) {
 	t.Parallel()
 	all := []Outside{{Kilometres: 900}, {Kilometres: 40}, {Kilometres: 20}}
-	for unnamed, want := range map[int]int{0: 3, 1: 2, 2: 1, 3: 1} { // 20 km are no alert
+	for unnamed, want := range map[int]int{0: 3, 1: 2, 2: 1, 3: 1} { // 20 km do not raise an alert
 		if got := withoutUnnamed(all, unnamed); len(got) != want {
 			t.Errorf("%d alerts are not named: %v, want %d", unnamed, got, want)
 		}

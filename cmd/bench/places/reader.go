@@ -11,8 +11,8 @@ import (
 	"lieudit/http/sitefile"
 )
 
-// ReadAndMeasure reads a file of places as an import does, and prints the seconds that it took and the most memory that this process
-// had, in kB: two lines, which measureReader reads. A file that cannot be read is not an error: refusing it takes time too.
+// ReadAndMeasure reads a file of sites as an import does, and prints the seconds that it took and the peak memory of this process, in kB: two
+// lines, which measureReader parses. An unreadable file is not an error: refusing it takes time too.
 func ReadAndMeasure(out io.Writer, path string) error {
 	file, err := os.Open(path)
 	if err != nil {
@@ -35,7 +35,7 @@ func ReadAndMeasure(out io.Writer, path string) error {
 
 var peakLine = regexp.MustCompile(`(?m)^VmHWM:\s+(\d+) kB$`)
 
-// peakMemory is the most memory that this process had, in kB. Linux says it; elsewhere it is 0.
+// peakMemory returns the peak memory of this process, in kB. Outside Linux it is 0.
 func peakMemory() string {
 	text, err := os.ReadFile("/proc/self/status")
 	if err != nil {

@@ -2,29 +2,29 @@ package places
 
 import "slices"
 
-// File is what became of one file. Its JSON is that of the command.
+// File is the result for one file. Its JSON is that of the command.
 type File struct {
 	Name   string   `json:"file"`
 	Rows   int      `json:"rows"`
 	First  Attempt  `json:"first"`            // with no flag but the referential
-	Second *Attempt `json:"second,omitempty"` // with the flags that the first refusal proposed; nil: none were needed, or none proposed
+	Second *Attempt `json:"second,omitempty"` // with the flags that the first refusal proposed; nil: not needed, or none proposed
 
 	Columns Columns   `json:"columns"`
-	Notes   []string  `json:"notes"` // what the command found in the file
+	Notes   []string  `json:"notes"` // the command's notes about the file
 	Mended  []Finding `json:"mended"`
 	Doubts  []Finding `json:"doubts"`
 
-	// of the sites that are stored; zero where the file was refused
+	// The stored sites; zero if the file was refused.
 	Alerts     map[string]int `json:"alerts"` // by code
 	Sites      int            `json:"sites"`
 	Positioned int            `json:"positioned"`
 	Named      int            `json:"named"`
 	Placed     int            `json:"placed"`  // by their address
-	Outside    []Outside      `json:"outside"` // without an alert about their position, the farthest first
+	Outside    []Outside      `json:"outside"` // outside their commune without an alert about it, the farthest first
 	RoundTrips []RoundTrip    `json:"round_trips"`
 
 	Seconds float64 `json:"read_seconds"` // of the reader alone
-	PeakKB  int     `json:"read_peak_kb"` // of a process that only reads; 0: not known
+	PeakKB  int     `json:"read_peak_kb"` // of a process that only reads; 0: unknown
 }
 
 // Attempt is one import of a file.
@@ -41,34 +41,34 @@ type Columns struct {
 	LeftOut    int `json:"left_out"`
 }
 
-// Finding is a kind of mending or doubt and how often the command said it.
+// Finding is a kind of fix or doubt and how often the command reported it.
 type Finding struct {
 	Kind  string `json:"kind"`
 	Count int    `json:"count"`
 }
 
-// Outside is a site that stands outside the commune of its address.
+// Outside is a site outside the commune of its address.
 type Outside struct {
 	ExternalID string  `json:"external_id"`
-	Commune    string  `json:"commune"` // the nearest that the address can mean
+	Commune    string  `json:"commune"` // the nearest commune that the address can mean
 	Kilometres float64 `json:"km"`      // from its bounds
 	Placed     bool    `json:"placed"`  // by its address
 }
 
-// RoundTrip is an export of the stored sites, and what its import changed. An empty text is not a difference.
+// RoundTrip is an export of the stored sites, and the changes by its import. An empty text means no difference.
 type RoundTrip struct {
 	Form      string `json:"form"`
-	Again     string `json:"again"`     // imported into the referential that it came from
-	Elsewhere string `json:"elsewhere"` // imported into another account
+	Again     string `json:"again"`     // after an import into the original referential
+	Elsewhere string `json:"elsewhere"` // after an import into another account
 }
 
-// isImported reports whether one of the tries went in.
+// isImported reports whether one of the tries succeeded.
 func (f *File) isImported() bool { return f.First.Imported || f.Second != nil && f.Second.Imported }
 
-// CountMended is how many values were mended.
+// CountMended returns how many values were fixed.
 func (f *File) CountMended() int { return sumFindings(f.Mended) }
 
-// CountDoubts is how many values are doubtful.
+// CountDoubts returns how many values are doubtful.
 func (f *File) CountDoubts() int { return sumFindings(f.Doubts) }
 
 func sumFindings(all []Finding) (sum int) {
@@ -85,18 +85,18 @@ func (f *File) HasSameRoundTrips() bool {
 
 // Totals are sums over files.
 type Totals struct {
-	Files, Rows, First, Second, Fields, Properties, LeftOut int // First and Second: files that went in at that try
+	Files, Rows, First, Second, Fields, Properties, LeftOut int // First and Second: files imported at that try
 	Mended, Doubts, Alerts                                  int
 	Sites, Positioned, Named, Placed, Outside, Same         int // Same: files whose round trips are identical
 	Seconds                                                 float64
-	PeakKB                                                  int // the most of one file
+	PeakKB                                                  int // of one file
 }
 
 // Add adds a file.
 func (t *Totals) Add(f File) {
 	t.Files++
 	t.Rows += f.Rows
-	switch { // a file that was refused counts for neither
+	switch { // a refused file counts for neither
 	case f.First.Imported:
 		t.First++
 	case f.isImported():

@@ -10,11 +10,11 @@ import (
 // form is a way to export sites.
 type form struct {
 	name  string   // in the report
-	file  string   // whose ending says nothing to the import: it looks at the bytes
+	file  string   // its extension means nothing to the import, which looks at the bytes
 	flags []string // of the export
 }
 
-// forms are all ways, as the flags of lieudit sites export name them.
+// forms returns all ways, as the flags of lieudit sites export name them.
 func forms() []form {
 	return []form{
 		{"CSV", "export.csv", nil},
@@ -24,10 +24,10 @@ func forms() []form {
 	}
 }
 
-// tripThroughForms exports the sites of an account in every form, and imports each export twice: into another account, and into
-// the referential that it came from. The other account is first, because the second import may change what it is compared with.
+// tripThroughForms exports the sites of an account in every form, and imports each export twice: into another account, and into the original
+// referential. The other account comes first, because the second import may change the sites that it is compared with.
 func (r *run) tripThroughForms(ctx context.Context, a account, flags []string) (trips []RoundTrip, err error) {
-	// What the file's user confirmed is confirmed of the exports too. Its other flags are about the file's columns.
+	// The user's confirmation of the file holds for its exports too. The other flags are about the file's columns.
 	flags = slices.DeleteFunc(slices.Clone(flags), func(f string) bool { return f != "--confirm" })
 	for _, form := range forms() {
 		path := r.WorkDir.Path(form.file) // each file replaces that of the form before it
@@ -48,7 +48,7 @@ func (r *run) tripThroughForms(ctx context.Context, a account, flags []string) (
 	return trips, nil
 }
 
-// importElsewhere imports an export of an account into another one, and says how the sites of the two differ.
+// importElsewhere imports an export of an account into another one, and describes how the sites of the two differ.
 func (r *run) importElsewhere(ctx context.Context, from, to account, path string, flags []string) (string, error) {
 	want, err := r.exportSites(ctx, from)
 	if err != nil {
@@ -64,7 +64,7 @@ func (r *run) importElsewhere(ctx context.Context, from, to account, path string
 	return compareSites(want, got), nil
 }
 
-// importAgain imports an export into the referential that it came from, and says what that changed.
+// importAgain imports an export into its original referential, and describes the changes.
 func (a account) importAgain(ctx context.Context, path string, flags []string) string {
 	c := a.importFile(ctx, path, flags...)
 	if c.code != 0 {
@@ -73,10 +73,10 @@ func (a account) importAgain(ctx context.Context, path string, flags []string) s
 	return parseChanges(c.stdout)
 }
 
-// changedLine is a line about sites that an import changed.
+// changedLine matches a line about sites that an import changed.
 var changedLine = regexp.MustCompile(`(?m)^(created|updated|reactivated|deactivated) +([\d,]+)$`)
 
-// parseChanges reads what an import changed, "" where nothing.
+// parseChanges parses the changes of an import, "" if there are none.
 func parseChanges(stdout string) string {
 	var changes []string
 	for _, line := range changedLine.FindAllStringSubmatch(stdout, -1) {

@@ -21,7 +21,7 @@ import (
 	"lieudit/schemas/locations"
 )
 
-// describeSites counts the sites that are stored, and finds those outside their communes that no alert names.
+// describeSites counts the stored sites, and finds those outside their communes without an alert.
 func (f *File) describeSites(ctx context.Context, a account, path string, flags []string, r *run) error {
 	sites, err := r.exportSites(ctx, a)
 	if err != nil {
@@ -52,8 +52,8 @@ func (f *File) describeSites(ctx context.Context, a account, path string, flags 
 	return nil
 }
 
-// withoutUnnamed leaves out sites that have an alert which the service counts and does not name, since it names a hundred: so many
-// of those beyond alertDistance.
+// withoutUnnamed omits sites whose alerts the service counts but does not name, since it names at most a hundred: the first unnamed sites
+// beyond alertDistance.
 func withoutUnnamed(farthestFirst []Outside, unnamed int) []Outside {
 	n := 0
 	for n < unnamed && n < len(farthestFirst) && farthestFirst[n].Kilometres > alertDistance {
@@ -62,7 +62,7 @@ func withoutUnnamed(farthestFirst []Outside, unnamed int) []Outside {
 	return farthestFirst[n:]
 }
 
-// count counts a site among those with a position, a name, and a position that was found by the address.
+// count counts a site if it has a position, a name, or a position found by its address.
 func (f *File) count(s exportedSite) {
 	if s.Lat != nil {
 		f.Positioned++
@@ -75,7 +75,7 @@ func (f *File) count(s exportedSite) {
 	}
 }
 
-// askAlerts asks with a dry run what the service doubts in the sites of a file. It names at most 100 of them, positions first.
+// askAlerts gets the service's alerts on the sites of a file with a dry run. It names at most 100 of them, positions first.
 func (a account) askAlerts(ctx context.Context, path string, flags []string) (synced body.Synced, err error) {
 	c := a.importFile(ctx, path, append(slices.Clone(flags), "--dry-run", "--json")...)
 	if c.code != 0 {
@@ -84,7 +84,7 @@ func (a account) askAlerts(ctx context.Context, path string, flags []string) (sy
 	return synced, json.Unmarshal([]byte(c.stdout), &synced)
 }
 
-// countByCode is the counts as a map, in which codes without any are left out.
+// countByCode returns the counts as a map without zeros.
 func countByCode(counts body.AlertCounts) map[string]int {
 	byCode := map[string]int{}
 	if text, err := json.Marshal(counts); err == nil { // numbers always encode
@@ -93,14 +93,14 @@ func countByCode(counts body.AlertCounts) map[string]int {
 	return byCode
 }
 
-// exportedSite is a site, and its members as they stand in an export.
+// exportedSite is a site with its members as exported.
 type exportedSite struct {
 	locations.Site
 	members map[string]json.RawMessage
 }
 
-// exportSites exports an account's sites as NDJSON and reads them, by their external ids. An import answers two seconds after its
-// write even if the read models do not show it yet, as on a busy machine; so they are waited for.
+// exportSites exports an account's sites as NDJSON and parses them, by external id. An import answers two seconds after its write even if the
+// read models do not show it yet, as on a busy machine; so exportSites waits for them.
 func (r *run) exportSites(ctx context.Context, a account) (map[string]exportedSite, error) {
 	if err := r.Admin.WaitCaughtUp(ctx); err != nil {
 		return nil, err
@@ -129,10 +129,10 @@ func parseSites(ndjson []byte) (map[string]exportedSite, error) {
 	return sites, nil
 }
 
-// ownMembers are the members of a site that differ between two referentials though the site is the same.
+// ownMembers are the members that differ between two referentials even for the same site.
 var ownMembers = []string{"id", "referentiel", "version", "cree_le", "modifie_le"}
 
-// compareSites says how many sites differ and what the first difference is, by external id; "" where all are the same.
+// compareSites describes how many sites differ and the first difference, by external id; "" if all are equal.
 func compareSites(want, got map[string]exportedSite) string {
 	first, count := "", 0
 	for _, id := range slices.Sorted(maps.Keys(union(want, got))) {
@@ -150,14 +150,14 @@ func compareSites(want, got map[string]exportedSite) string {
 	return fmt.Sprintf("%d of %d differ, first %s", count, len(want), first)
 }
 
-// union has all ids of two exports.
+// union returns all ids of two exports.
 func union(a, b map[string]exportedSite) map[string]exportedSite {
 	all := maps.Clone(a)
 	maps.Copy(all, b)
 	return all
 }
 
-// compareSite says which member of a site differs first, in the order of names. A site without members is missing.
+// compareSite describes the first member of a site that differs, by name. A site without members is missing.
 func compareSite(want, got exportedSite) string {
 	switch {
 	case want.members == nil:
@@ -176,7 +176,7 @@ func compareSite(want, got exportedSite) string {
 	return ""
 }
 
-// shorten cuts JSON for people at 300 characters.
+// shorten truncates JSON at 300 characters, for people.
 func shorten(raw json.RawMessage) string {
 	const limit = 300
 	if text := []rune(string(raw)); len(text) > limit {
@@ -185,14 +185,14 @@ func shorten(raw json.RawMessage) string {
 	return string(raw)
 }
 
-// boundsTolerance is how far a site may stand outside the bounds of its commune, in kilometres. Bounds are those of addresses: a
-// commune's woods and beaches lie a little outside.
+// boundsTolerance is how far, in kilometres, a site may be outside the bounds of its commune. Bounds are those of addresses: a commune's woods
+// and beaches lie a little outside.
 const boundsTolerance = 1
 
-// alertDistance is how many kilometres outside its commune a site gets an alert.
+// alertDistance is how many kilometres outside its commune a site raises an alert.
 const alertDistance = 30
 
-// findOutside finds how far a site stands outside the communes that its address can mean; false: inside one, or nothing to compare.
+// findOutside returns how far a site is outside the communes that its address can mean; false: inside one, or nothing to compare.
 func findOutside(t *commune.Table, s locations.Site) (nearest Outside, isOutside bool) {
 	if s.Lat == nil || s.Lon == nil || s.Address == nil || !geocode.IsFrenchCountry(s.Address.Country) {
 		return nearest, false
@@ -206,8 +206,8 @@ func findOutside(t *commune.Table, s locations.Site) (nearest Outside, isOutside
 	return nearest, nearest.Commune != "" && nearest.Kilometres > boundsTolerance
 }
 
-// findCommunes are the communes that an address can mean: that of its INSEE code; otherwise those of its postcode that have its name;
-// else all of its postcode, or without one all of its name.
+// findCommunes returns the communes that an address can mean: that of its INSEE code; otherwise those of its postcode that have its name;
+// otherwise all of its postcode, or without one all with its name.
 func findCommunes(t *commune.Table, a locations.SiteAddress) []*commune.Commune {
 	if c, ok := t.ByCode(strings.ToUpper(a.InseeCode)); ok {
 		return []*commune.Commune{c}
@@ -223,7 +223,7 @@ func findCommunes(t *commune.Table, a locations.SiteAddress) []*commune.Commune 
 	return named
 }
 
-// kilometresTo is how far a position is from a rectangle; 0 inside.
+// kilometresTo returns how far a position is from a rectangle; 0 inside.
 func kilometresTo(b commune.Bounds, lat, lon float64) float64 {
 	nearest := geo.Point{Lat: min(max(lat, b.South), b.North), Lon: min(max(lon, b.West), b.East)}
 	return math.Round(geo.Distance(geo.Point{Lat: lat, Lon: lon}, nearest)/100) / 10

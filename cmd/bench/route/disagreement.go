@@ -101,7 +101,7 @@ func (p *answeredPair) excess() float64 {
 type judge struct {
 	own    route.Router
 	roads  *mapRoads
-	reckon func([]geo.Point) reckoning // returns our own engine's costs of a way
+	reckon func([]geo.Point) reckoning // our own engine's costs of a way
 }
 
 // The thresholds beyond which two routes differ in a fact.

@@ -57,7 +57,7 @@ func (r *run) compareDigests(name string, want, got map[string]string) {
 			r.reportViolation("%s answers %s with %s, not %s", name, path, got[path], want[path])
 			continue
 		}
-		r.report.Compared++ // only between requests of clients, and by one goroutine
+		r.report.Compared++ // written only between requests of clients, and by one goroutine
 	}
 }
 
@@ -87,7 +87,7 @@ func (r *run) digestLists(ctx context.Context, s *slot, admin harness.AdminClien
 	return digests, nil
 }
 
-// checkUpgradeStatus checks that this program lists all instances, and does not finish while one is in the way.
+// checkUpgradeStatus checks that this program lists all instances, and does not finish while an old one prevents it.
 func (r *run) checkUpgradeStatus(ctx context.Context) error {
 	i := slices.IndexFunc(r.balancer[:], func(s *slot) bool { return s.isNew })
 	if i < 0 {
@@ -137,8 +137,8 @@ func readUpgrade(raw json.RawMessage, err error) (u body.Upgrade, _ error) {
 	return u, json.Unmarshal(raw, &u)
 }
 
-// checkEnd checks, when the clients have ended, that every acknowledged write is there, that every account was counted as it
-// was answered, and that read models made again from the log answer the same.
+// checkEnd checks, when the clients have ended, that every acknowledged write is there, that every account's count matches its answers, and
+// that read models rebuilt from the log answer the same.
 func (r *run) checkEnd(ctx context.Context) error {
 	if err := r.checkEqual(ctx); err != nil {
 		return err
@@ -191,8 +191,8 @@ func (r *run) checkSites(ctx context.Context) error {
 	return nil
 }
 
-// checkUsage has the model compare what is billed with what was answered: everything that was served, and beyond that at most the
-// requests whose answer was lost. It leaves out the requests of the checks.
+// checkUsage has the model compare what is billed with what was answered: every served request, and beyond that at most the requests whose
+// answer was lost. It leaves out the requests of the checks.
 func (r *run) checkUsage(ctx context.Context, admin harness.AdminClient) error {
 	raw, err := admin.Get(ctx, "/usage", url.Values{"format": {"json"}})
 	var billed struct{ Results []model.BilledLine }
@@ -206,7 +206,7 @@ func (r *run) checkUsage(ctx context.Context, admin harness.AdminClient) error {
 	return nil
 }
 
-// checkMetered reads what was counted of the account of a phase: never more than the cap, which was reached.
+// checkMetered reads the count of the account of a phase: never more than the cap, which was reached.
 func (r *run) checkMetered(ctx context.Context, admin harness.AdminClient, a *metered, p *Phase) error {
 	raw, err := admin.Get(ctx, "/accounts/"+a.id+"/usage", nil)
 	var usage body.Usage
@@ -239,7 +239,7 @@ func (r *run) checkReconciliation(ctx context.Context, admin harness.AdminClient
 	return err
 }
 
-// checkRebuild makes every read model again from the log that both programs wrote, and compares.
+// checkRebuild rebuilds every read model from the log that both programs wrote, and compares.
 func (r *run) checkRebuild(ctx context.Context, admin harness.AdminClient) error {
 	before, err := r.digestLists(ctx, r.balancer[0], admin)
 	if err != nil {

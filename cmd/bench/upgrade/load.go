@@ -26,10 +26,10 @@ import (
 const (
 	writerAccount = "writer"
 	referential   = "shops"
-	sitesOfWriter = 50 // that each client writes again and again
+	sitesOfWriter = 50 // that each client writes over and over
 )
 
-// writer is the account whose sites are written. What reads its lists has a key of its own, of which the model is not told.
+// writer is the account whose sites are written. The reader of its lists has a key of its own, which the model does not know.
 type writer struct {
 	key    string
 	reader body.Key
@@ -46,7 +46,7 @@ type metered struct {
 // keyLabel is the label of the key of each account that clients use.
 const keyLabel = "bench"
 
-// openAccount opens an account with a key, waits until every instance accepts the key, and tells the model.
+// openAccount opens an account with a key, waits until every instance accepts the key, and informs the model.
 func (r *run) openAccount(ctx context.Context, id string, quota int64) (key body.Key, err error) {
 	admin, err := r.admin(r.balancer[0])
 	if err != nil {
@@ -70,7 +70,7 @@ func (r *run) openAccount(ctx context.Context, id string, quota int64) (key body
 	return key, r.waitKeyKnown(ctx, key.Token)
 }
 
-// command has the model check the answer to a command on an account. Without one the run ends.
+// command sends a command on an account and has the model check the answer. Without an answer the run ends.
 func (r *run) command(command model.AccountCommand, id string, post func() (json.RawMessage, error)) (json.RawMessage, error) {
 	call := r.model.Begin(model.Operation{Account: id, Token: model.Operator, OnAccount: command, Text: "POST"}, time.Now())
 	raw, err := post()
@@ -96,7 +96,7 @@ func (r *run) openMetered(ctx context.Context, phase string) (*metered, error) {
 	return a, nil
 }
 
-// waitKeyKnown waits until every instance accepts a key. It asks for a path that does not exist, which is not counted.
+// waitKeyKnown waits until every instance accepts a key. It requests a path that does not exist, which is not counted.
 func (r *run) waitKeyKnown(ctx context.Context, key string) error {
 	for _, s := range r.balancer {
 		if err := harness.Retry(ctx, 10*time.Second, 10*time.Millisecond, func() error {
@@ -126,7 +126,7 @@ func (r *run) startClients(ctx context.Context) (stop func() error) {
 	}
 }
 
-// readMetered uses up the quota of the running phase, and continues asking when it is spent.
+// readMetered uses up the quota of the running phase, and continues to ask after that.
 func (r *run) readMetered(ctx context.Context) error {
 	for ctx.Err() == nil {
 		r.pause.RLock()
@@ -168,9 +168,8 @@ func (r *run) writeSites(ctx context.Context, client int) error {
 	return nil
 }
 
-// send sends a request to the instances in turn until one answers. It goes to the next where the connection is refused, and
-// where the connection ends without an answer; cut counts the latter. An answer of 5xx is a violation, and is tried again, so
-// that the load continues. The model checks each answer.
+// send sends a request to the instances in turn until one answers. It tries the next one if the connection is refused, or ends without an
+// answer; cut counts the latter. An answer of 5xx is a violation, and is retried, so that the load continues. The model checks each answer.
 func (r *run) send(ctx context.Context, q request) (status, cut int, err error) {
 	began := time.Now()
 	var refused, failed int64
@@ -223,7 +222,7 @@ func (r *run) countCut(byNew bool) {
 	}
 }
 
-// answer is the result of one request. status is 0 where there is none.
+// answer is the result of one request. status is 0 if there is no answer.
 type answer struct {
 	status int
 	body   []byte
@@ -236,14 +235,14 @@ func (a answer) isRefused() bool {
 	return errors.As(a.err, &dial) && dial.Op == "dial"
 }
 
-// request is a request to the API. command is what it changes of the account's sites; nil: nothing.
+// request is a request to the API. command is its command on the account's sites; nil: none.
 type request struct {
 	account, key, method, path, endpoint, body string
 	command                                    model.PlacesCommand
 }
 
-// send sends the request to the API at host once, over a connection of its own: a connection that an instance closes while it
-// is idle would look like an answer that was lost.
+// send sends the request to the API at host once, over a connection of its own: an idle connection that an instance closes would look like a
+// lost answer.
 func (q request) send(ctx context.Context, host string) answer {
 	req, err := http.NewRequestWithContext(ctx, q.method, "http://"+host+adminclient.APIPath+q.path, strings.NewReader(q.body))
 	if err != nil {

@@ -1,14 +1,14 @@
-// Package upgrade tests that old and new programs serve side by side. Three instances of the program of an earlier commit
-// share a node and a Postgres. They are exchanged one at a time for instances of this program, then for the old ones again,
-// then for the new ones, and the upgrade is finished, while clients write and use up quotas. Its constraint: instances are
-// stopped in good order only, so that every answer of 5xx is a violation; kills are the matter of package chaos.
+// Package upgrade tests that old and new programs serve side by side. Three instances of the program of an earlier commit share a node and a
+// Postgres. They are exchanged one at a time for instances of this program, then for the old ones again, then for the new ones, and the upgrade
+// is finished, while clients write and use up quotas. Instances are stopped in good order only, so that every answer of 5xx is a violation;
+// package chaos does the kills.
 //
 //	Run ──> harness.BuildProgram, startServers ──> phase forth, phase back, phase forth ──> finish ──> checkEnd ──> Report
 //	             phase ──> openMetered; for each instance: exchange, checkEqual
 //	startClients: readMetered, writeSites ──> run.send ──> balancer: the instances in turn
 //
-// A client goes round the instances and sends a request to the next one where a connection is refused, as a proxy does. Every
-// phase has an account with a small quota of its own, so that the cap is reached while both programs count.
+// A client goes round the instances and, if a connection is refused, sends the request to the next one, as a proxy does. Every phase has an
+// account with a small quota of its own, so that the cap is reached while both programs count.
 package upgrade
 
 import (
@@ -29,12 +29,12 @@ type Options struct {
 	Dir      string // on the disk to use
 	Before   string // the commit of the old program
 	Postgres string // of an empty database; "": a server of the run's own
-	Clients  int    // that use up quotas; as many write
+	Clients  int    // clients that use up quotas; as many others write
 	Cap      int64  // requests of each metered account
 	Log      func(what string)
 }
 
-// Report is the result of a run. Without violations, nobody noticed the upgrade but by refused connections.
+// Report is the result of a run. Without violations, nobody noticed the upgrade except by refused connections.
 type Report struct {
 	Before     string        `json:"before"`
 	Phases     []Phase       `json:"phases"`
@@ -45,14 +45,14 @@ type Report struct {
 	Failed     int64         `json:"failed"`              // answers of 5xx
 	Writes     int64         `json:"writes"`              // of sites, acknowledged
 	Seconds    float64       `json:"seconds"`
-	Longest    time.Duration `json:"-"` // that a request took, from its first try to its answer
+	Longest    time.Duration `json:"-"` // the longest time of a request, from its first try to its answer
 	LongestMs  int64         `json:"longest_ms"`
 	Format     int           `json:"format"`   // of the log in the end
 	Compared   int           `json:"compared"` // lists that were the same on all instances
 	Violations []string      `json:"violations"`
 }
 
-// Phase is one exchange of all instances, with what its account was answered.
+// Phase is one exchange of all instances, with the answers that its account got.
 type Phase struct {
 	Name    string  `json:"name"`
 	Cap     int64   `json:"cap"`
@@ -89,7 +89,7 @@ type run struct {
 	report Report
 }
 
-// slot is one place of the balancer: an instance, which is exchanged.
+// slot is one position of the balancer: an instance, which is exchanged.
 type slot struct {
 	name    string
 	service *harness.Instance
@@ -97,14 +97,13 @@ type slot struct {
 	target  atomic.Pointer[target]
 }
 
-// target is where clients of a slot send their requests.
+// target is the address to which clients of a slot send their requests.
 type target struct {
 	host  string // and port of the API
 	isNew bool   // it is of this program
 }
 
-// Run runs the test once and reports on it. The error says why it could not be completed; the report then says what was found
-// before.
+// Run runs the test once and reports on it. The error is the reason why it could not be completed; the report then has the results until then.
 func Run(ctx context.Context, o Options) (_ Report, err error) {
 	r := &run{Options: o, report: Report{Before: o.Before, Violations: []string{}}}
 	r.model = model.New(func(rule model.Rule, format string, args ...any) {
@@ -199,8 +198,8 @@ func (r *run) startInstance(ctx context.Context, s *slot, isNew bool) (err error
 	return nil
 }
 
-// exchangeAll exchanges the instances one after the other and checks after each that all answer the same. Between two
-// exchanges clients have the time to use the mixture.
+// exchangeAll exchanges the instances one after another and checks after each that all answer the same. Between two exchanges clients have time
+// to use the mixture.
 func (r *run) exchangeAll(ctx context.Context, a *metered, toNew bool) error {
 	began := time.Now()
 	for _, s := range r.balancer {
@@ -266,7 +265,7 @@ func (r *run) tearDown() error {
 	return errors.Join(err, r.workDir.Remove())
 }
 
-// reportViolation adds a violation, up to a number that people read.
+// reportViolation adds a violation, up to a readable number.
 func (r *run) reportViolation(format string, args ...any) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -281,7 +280,7 @@ func (r *run) logf(format string, args ...any) {
 	}
 }
 
-// sleep waits, or returns why ctx ended.
+// sleep waits. If ctx ends first, it returns the reason.
 func sleep(ctx context.Context, d time.Duration) error {
 	select {
 	case <-ctx.Done():
