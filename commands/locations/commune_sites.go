@@ -10,7 +10,7 @@ import (
 	"lieudit/schemas/locations"
 )
 
-// findCommuneSites returns the external ids of the job's sites that lie at the centre of a commune, in their order: those that
+// findCommuneSites returns the external ids of the job's sites that lie at the centre of a commune, sorted: those that
 // this write geocoded there, and those that keep such a position. The state does not hold the precision of a position, so the
 // contents of the latter are read from the log, but only for sites whose address may be just a commune.
 func (l *Locations) findCommuneSites(ctx context.Context, j *writeJob, o Outcome) ([]string, error) {

@@ -18,10 +18,10 @@ type RowFault struct {
 type ContentError struct{ Faults []RowFault } // in the order of the external ids
 
 func (e *ContentError) Error() string {
-	return fmt.Sprintf("%d members of sites break a rule, first of site %s: %s", len(e.Faults), e.Faults[0].ExternalID, e.Faults[0].Rule)
+	return fmt.Sprintf("%d invalid members, the first of site %s: %s", len(e.Faults), e.Faults[0].ExternalID, e.Faults[0].Rule)
 }
 
-// checkContents fails with a *ContentError if a content that the last classification chose breaks a rule. A member that the
+// checkContents fails with a *ContentError if a content that the last classification chose breaks a rule. A value that the
 // site already has is not a fault: newer rules must not keep a site from being written. Unchanged contents are not checked, so
 // a large batch of unchanged sites costs nothing.
 func (l *Locations) checkContents(ctx context.Context, j *writeJob) error {

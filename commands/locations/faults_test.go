@@ -5,9 +5,11 @@ import (
 	"encoding/json"
 	"errors"
 	"strings"
+	"sync"
 	"testing"
 
 	"lieudit/commands"
+	"lieudit/schemas/locations"
 )
 
 // oddContent has a telephone number and hours of before there were rules for them.
@@ -114,5 +116,33 @@ func TestContentIsRefusedBeforeTheCapacity(t *testing.T) {
 	_, _, err := l.WriteBatch(t.Context(), "a", shopMeta, "magasins", Batch{Rows: rows})
 	if got := faultsOf(t, err); got != rows[49].ExternalID+" email" {
 		t.Errorf("got %q", got)
+	}
+}
+
+// interruptedGeocoder calls interrupt before the first address is geocoded.
+type interruptedGeocoder struct {
+	Geocoder
+	once      *sync.Once
+	interrupt func()
+}
+
+func (g interruptedGeocoder) Geocode(ctx context.Context, c content) (locations.Position, bool, error) {
+	g.once.Do(g.interrupt)
+	return g.Geocoder.Geocode(ctx, c)
+}
+
+// A content that the site has breaks no rule, until another command changes the site: then the batch would write it anew.
+func TestContentThatAnotherCommandMadeNewIsChecked(t *testing.T) {
+	t.Parallel()
+	l := newFixtureWithOddSite(t)
+	l.geocoder = interruptedGeocoder{l.geocoder, &sync.Once{}, func() {
+		if _, _, _, err := l.PutSite(t.Context(), "a", shopMeta, "magasins", Row{"x", contentWithPosition("A")}); err != nil {
+			t.Error(err)
+		}
+	}}
+	rows := []Row{{"x", oddContent("A")}, rowWithAddress("y", "B", "1 rue", "Mende")}
+	_, _, err := l.WriteBatch(t.Context(), "a", shopMeta, "magasins", Batch{Rows: rows})
+	if got := faultsOf(t, err); got != "x telephone, x horaires" {
+		t.Errorf("got %q, want the members that the site has no longer", got)
 	}
 }

@@ -7,12 +7,14 @@
 //	  │ newWriteJob: each Row ──> a wantedSite              │
 //	  │ prepareJob: classifyRows on the current state,      │
 //	  │   then geocode what would be written                │
-//	  └ Handler.Handle: writeJob.decide ──> siteChanges <───┘ a pure decision
+//	  └ Handler.Handle: writeJob.decide ──> siteChanges <───┘ a decision without I/O
 //	                         stager.buildEvents ──> SitesChanged, or SyncStaged… on a stream of their own and SyncCommitted
-//	                         readSite, readOutcome, findCommuneSites ──> what the caller is shown, read back from the log
+//	                         readSite, findCommuneSites; readOutcome for a request that is repeated ──> what is shown, read back from the log
 //
 // Geocoding is slow, so it is done before the stream's lock is taken. The decision repeats the classification on its state,
-// and only has those rows geocoded that became necessary meanwhile.
+// and has only the rows geocoded that need it by then.
+//
+// A referential is a group of sites under a code, such as all shops of a brand.
 package locations
 
 import (
@@ -36,15 +38,15 @@ type Plans interface {
 	PlanOf(ctx context.Context, account string) (plan.Plan, error)
 }
 
-// Geocoder finds the position of a site's address. found is false for a content without an address, for an address that is not
-// found, and if the context ends. An error means that the lookup was not possible, and the write fails: otherwise the site
+// Geocoder finds the position of a site's address. found is false for a content with neither an address nor a BAN id, for an
+// address that is not found, and if the context ends. An address with a house number is found with its number or not at all. An error means that the lookup was not possible, and the write fails: otherwise the site
 // would be stored without a position and stay without one. It must be safe for concurrent use.
 type Geocoder interface {
 	Geocode(ctx context.Context, c locations.Content) (position locations.Position, found bool, err error)
 }
 
-// Locations handles the commands on referentials and sites. Each command returns the position to wait for before its effect
-// shows in a read model. It is safe for concurrent use.
+// Locations handles the commands on referentials and sites. Each command returns the log position that a read model must reach
+// to show its effect. An error of what is read afterwards to be shown does not mean that nothing was written. It is safe for concurrent use.
 type Locations struct {
 	handler  *commands.Handler[State]
 	store    eventstore.Store
@@ -73,7 +75,7 @@ func (l *Locations) KeepSnapshots(folder string, threshold int, disk osfile.Disk
 // Counts are the numbers of an account's active sites and of its referentials that are not archived.
 type Counts struct{ Sites, Referentials int }
 
-// CountLocations counts an account's referentials and sites, by the whole log.
+// CountLocations counts an account's referentials and sites as of the end of the log.
 func (l *Locations) CountLocations(ctx context.Context, account string) (Counts, error) {
 	var counts Counts
 	err := l.handler.View(ctx, account, func(s *State) { counts = Counts{s.activeSites, s.openReferentials} })
@@ -83,7 +85,7 @@ func (l *Locations) CountLocations(ctx context.Context, account string) (Counts,
 // streamOf returns the name of an account's stream.
 func streamOf(account string) string { return Aggregate.Category + "-" + account }
 
-// These errors mean that the object of a command does not exist. Archived referentials and inactive sites exist. Both errors
+// These errors mean that the referential or site that a command names does not exist. Archived referentials and inactive sites exist. Both errors
 // are refusal.NotFound for the client.
 var (
 	ErrUnknownReferential = fmt.Errorf("unknown referential: %w", refusal.NotFound)

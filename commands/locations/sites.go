@@ -32,7 +32,8 @@ func (l *Locations) PutSite(ctx context.Context, account string, meta commands.M
 
 // PatchSite writes the content that edit makes of a site's current content. It calls edit again if the site was changed
 // meanwhile, and returns edit's error unchanged. An inactive site stays inactive: a correction to the entry of a closed shop
-// does not reopen it. It is refused with ErrUnknownReferential, ErrUnknownSite or refusal.ReferentialArchived.
+// does not reopen it. It is refused with ErrUnknownReferential, ErrUnknownSite, refusal.ReferentialArchived or a
+// *ContentError.
 func (l *Locations) PatchSite(ctx context.Context, account string, meta commands.Metadata, code, externalID string, edit func(locations.Content) (locations.Content, error)) (locations.Site, eventstore.Position, error) {
 	position, err := l.tryPatchSite(ctx, account, meta, code, externalID, edit)
 	for errors.Is(err, errVersionChanged) {
@@ -72,13 +73,14 @@ func (l *Locations) tryPatchSite(ctx context.Context, account string, meta comma
 	return position, err
 }
 
-// DeactivateSite makes a site inactive, so that no count includes it. The site keeps its content and its id. It is idempotent.
+// DeactivateSite makes a site inactive, so that it no longer counts. The site keeps its content and its id. A second time changes
+// nothing. It is refused with ErrUnknownReferential, ErrUnknownSite or refusal.ReferentialArchived.
 func (l *Locations) DeactivateSite(ctx context.Context, account string, meta commands.Metadata, code, externalID string) (locations.Site, eventstore.Position, error) {
 	return l.toggleSite(ctx, meta, toggle{account: account, code: code, externalID: externalID, action: "deactivate"})
 }
 
-// ReactivateSite makes a site active again, with the content that it had. It is idempotent. It is refused with
-// refusal.SitesOverCapacity.
+// ReactivateSite makes a site active again, with the content that it had. A second time changes nothing. It is refused as
+// DeactivateSite is, and with refusal.SitesOverCapacity.
 func (l *Locations) ReactivateSite(ctx context.Context, account string, meta commands.Metadata, code, externalID string) (locations.Site, eventstore.Position, error) {
 	return l.toggleSite(ctx, meta, toggle{account: account, code: code, externalID: externalID, action: "reactivate"})
 }

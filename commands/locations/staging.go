@@ -25,9 +25,9 @@ var DefaultEventLimits = EventLimits{Event: 64 << 10, Append: eventstore.MaxAppe
 // eventOverhead is an upper bound on the bytes of an event without its rows, its envelope included.
 const eventOverhead = 2 << 10
 
-// stager makes the events of one command's changes. It is used by one goroutine, for one command. A few rows are one event.
-// Many rows are staged first: they are appended to their own stream, where no reader looks, and one commit in the account's
-// stream makes them all take effect. A decision that is repeated after a conflict with the same rows does not stage them
+// stager makes the events of one command's changes. It is used by one goroutine, for one command. Rows of few bytes are one event.
+// Others are staged first: they are appended to a stream of their own, where they have no effect until one commit in the account's
+// stream names that stream. A decision that is repeated after a conflict with the same rows does not stage them
 // again.
 type stager struct {
 	locations  *Locations
@@ -41,8 +41,8 @@ func (l *Locations) newStager(account string, meta commands.Metadata) *stager {
 	return &stager{locations: l, account: account, meta: meta}
 }
 
-// appendChanges returns the result of a decision to make the changes c. The rows are staged after it. If staging fails,
-// nothing happens.
+// appendChanges returns the result of a decision to make the changes c. The rows are staged after the decision. If staging
+// fails, nothing happens.
 func (s *stager) appendChanges(c siteChanges) commands.Result {
 	return commands.AppendBuilt(func(ctx context.Context) ([]event.Event, error) { return s.buildEvents(ctx, c) })
 }

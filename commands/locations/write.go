@@ -25,9 +25,9 @@ type Row struct {
 	Content    locations.Content
 }
 
-// Batch is rows that are written all or none, each external id once. A sync is the complete list of the referential's sites:
+// Batch is a set of rows, all written or none, each external id once. A sync is the complete list of the referential's sites:
 // active sites that it omits become inactive, which must be confirmed if they are more than half. With an IdempotencyKey the
-// same request is answered within 24 hours as it was the first time. A key belongs to its referential.
+// same request is answered within 24 hours with the counts and rows of the first time. A key belongs to its referential.
 type Batch struct {
 	Rows           []Row
 	IsSync         bool
@@ -44,7 +44,7 @@ type GeocodedSite struct {
 	Precision  locations.Precision
 }
 
-// Outcome is what a batch did, or what a dry run would do. Changes are all rows that were written, those of a sync that deactivate too,
+// Outcome is what a batch did, or what a dry run would do. Changes are all rows that were written, including deactivations by a sync,
 // and GeocodedSites and UnlocatedSites are among them, in the order of their external ids. CommuneSites are among all rows of the batch.
 // Refused is set for a dry run alone. It is why the batch would be refused if it were not a dry run: refusal.ReferentialArchived,
 // refusal.SitesOverCapacity or refusal.SuspiciousReduction.
@@ -58,7 +58,7 @@ type Outcome struct {
 }
 
 // addPosition adds a row that was written to GeocodedSites, to UnlocatedSites, or to neither. p is the row's position, or nil if
-// it was erased.
+// it was erased. Only a geocoded row needs it.
 func (o *Outcome) addPosition(r event.SiteRow, p *locations.Position) {
 	switch {
 	case r.Unlocated:
@@ -112,7 +112,7 @@ func (l *Locations) runJob(ctx context.Context, meta commands.Metadata, j *write
 		case refusal != nil:
 			return commands.Refuse(refusal)
 		case result.isUnprepared:
-			return commands.PrepareFirst(func(ctx context.Context) error { return j.prepareContents(ctx, l.geocoder) })
+			return commands.PrepareFirst(func(ctx context.Context) error { return l.prepareChosen(ctx, j) })
 		case result.answered != nil:
 			j.recallStates(s, result.answered.revision)
 			return commands.Result{}
@@ -128,8 +128,7 @@ func (l *Locations) runJob(ctx context.Context, meta commands.Metadata, j *write
 }
 
 // prepareJob geocodes and encodes what the job would write on the current state, so that the decision need not do so while it
-// holds the stream's lock. A job that the current state refuses is refused here already, and first of all one whose contents
-// break a rule. A single row with a position is prepared as it was given, and the decision asks for more only if its position is the one
+// holds the stream's lock. A job that the current state refuses is refused here already, in the order of WriteBatch. A single row with a position is prepared as it was given, and the decision asks for more only if its position is the one
 // that the site shows.
 func (l *Locations) prepareJob(ctx context.Context, j *writeJob) error {
 	if len(j.rows) == 1 && j.rows[0].Content.OwnPosition() != nil && j.rows[0].Content.FindFaults() == nil {
@@ -148,6 +147,14 @@ func (l *Locations) prepareJob(ctx context.Context, j *writeJob) error {
 	}
 	if refusal != nil && !j.DryRun {
 		return refusal
+	}
+	return j.prepareContents(ctx, l.geocoder)
+}
+
+// prepareChosen prepares contents that a decision chose because another command changed their sites after prepareJob.
+func (l *Locations) prepareChosen(ctx context.Context, j *writeJob) error {
+	if err := l.checkContents(ctx, j); err != nil {
+		return err
 	}
 	return j.prepareContents(ctx, l.geocoder)
 }
@@ -189,14 +196,14 @@ func newWriteJob(account, code, action string, b Batch) (*writeJob, error) {
 type jobResult struct {
 	siteChanges
 	outcome      Outcome
-	answered     *answeredRequest // the same request was answered before; nothing else is set then
+	answered     *answeredRequest // the same request was answered before; no counts and rows are set then
 	isUnprepared bool             // the rows are classified, and contents that they chose are not prepared: nothing is decided
 }
 
 // classifyRows decides what each row does to its site and counts that, before any content is prepared. The result has the
-// deactivations of a sync; the job's own rows are not in it yet. dryRunRefusal is a refusal that a dry run reports next to its
-// counts, and v is complete with it. refusal also refuses a dry run: there is no result to show.
-func (j *writeJob) classifyRows(s *State, now time.Time) (v jobResult, dryRunRefusal, refusal error) {
+// deactivations of a sync; the job's own rows are not in it yet. refused is a refusal that a dry run reports next to its counts:
+// v is complete with it. err refuses a dry run too: there is no result to show.
+func (j *writeJob) classifyRows(s *State, now time.Time) (v jobResult, refused, err error) {
 	ref, err := s.findReferential(j.code)
 	if err != nil {
 		return v, nil, err
