@@ -157,7 +157,7 @@ func (f *File) cutPreamble(start []byte, namesSeparator bool) (rest []byte) {
 	return rest
 }
 
-// rarestSeparator returns the first separator that a text does not have outside quotes, or a comma. It must separate results from
+// rarestSeparator returns the first separator that a text does not have outside quotes, or a comma. It separates added results from
 // the only column.
 func rarestSeparator(text []byte) rune {
 	var outside [256]bool

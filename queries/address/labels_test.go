@@ -18,7 +18,7 @@ import (
 // than one word are all read.
 const labelStep = 7
 
-// Every label of ours is exact when it is typed, where no other address has the same words.
+// Every label of ours is exact when it is typed, if no other address has the same words.
 func TestTheLabelOfEveryRowIsExact(t *testing.T) {
 	t.Parallel()
 	leveltest.Need(t, leveltest.Usual, "") // it takes seconds
@@ -71,7 +71,7 @@ func describe(found []Match) (all []string) {
 	return all
 }
 
-// bareLabel are the words of a label but for links, by which it is told from others.
+// bareLabel are the words of a label without links, which identify it.
 func bareLabel(label string) string {
 	var words []string
 	for _, t := range text.Terms(label) {

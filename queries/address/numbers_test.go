@@ -34,7 +34,7 @@ func drawRows(t *testing.T, n int, takes func(*ban.Row) bool) (drawn []*ban.Row)
 	return drawn
 }
 
-// rowLabel is a row in one line without its postcode, by which it is told from others.
+// rowLabel is a row in one line without its postcode, which identifies it.
 func rowLabel(r *ban.Row) string {
 	return bareLabel(fmt.Sprint(r.Numero, r.Rep, " ", r.Voie, " ", r.Commune))
 }
@@ -77,7 +77,7 @@ func TestFourDigitsBeforeAStreetAreItsNumber(t *testing.T) {
 	t.Logf("%d of %d wrong", wrong, asked)
 }
 
-// A postcode that lost its zero is read where no street takes it for its number.
+// A postcode that lost its zero is read if no street has it as a number.
 func TestFourDigitsBehindAStreetAreAPostcodeWithoutItsZero(t *testing.T) {
 	t.Parallel()
 	nice, foix := addresstest.NewArea("06000", "06088", "Nice"), addresstest.NewArea("09600", "09160", "Léran")
@@ -114,7 +114,7 @@ func TestFourDigitsBehindAStreetAreAPostcodeWithoutItsZero(t *testing.T) {
 	}
 }
 
-// Where a street has a number twice, with bis and with b, each is answered where it was typed.
+// If a street has a number twice, with bis and with b, each is answered when it was typed.
 func TestEachWritingOfARepetitionIndexIsItsOwn(t *testing.T) {
 	t.Parallel()
 	mende := addresstest.NewArea("48000", "48095", "Mende")
@@ -154,7 +154,7 @@ func TestEachWritingOfARepetitionIndexIsItsOwn(t *testing.T) {
 	t.Logf("%d asked", asked)
 }
 
-// The number of a floor is not a house number, even where no other was typed.
+// The number of a floor is not a house number, even if no other was typed.
 func TestTheNumberOfAFloorIsNoHouseNumber(t *testing.T) {
 	t.Parallel()
 	e := lozere(t) // Rue des Fleurs of Mende has numbers from 1 on

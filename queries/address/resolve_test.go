@@ -139,7 +139,7 @@ func TestANameThatSharesAWordWithACommuneIsAnother(t *testing.T) {
 	}
 }
 
-// Every row resolves to itself by its number, street and commune, or to none where another fits as well: never to another street.
+// Every row resolves to itself by its number, street and commune, or to nothing if another fits as well: never to another street.
 func TestRealRowsResolveToThemselves(t *testing.T) {
 	t.Parallel()
 	o := addresstest.Lozere(t)

@@ -151,7 +151,7 @@ func splitTown(line string) (rest, code, town string) {
 }
 
 // isSameTown reports whether two texts name one town: the same, or one that continues where the other ends, as with CEDEX. An empty one
-// speaks against none.
+// matches any.
 func isSameTown(a, b string) bool {
 	a, b = text.Fold(a), text.Fold(b)
 	return strings.HasPrefix(a, b) || strings.HasPrefix(b, a)

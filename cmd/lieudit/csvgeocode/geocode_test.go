@@ -161,7 +161,7 @@ func TestTheCommuneAnswersWhereTheJobSaysSo(t *testing.T) {
 	}
 }
 
-// Of a row that is found the columns say whether it can be taken; of one that is not, why, where the job asks for it.
+// For a row that is found the columns say whether it is resolved; for one that is not, why, if the job asks for it.
 func TestRowsSayWhetherTheyResolveAndWhyNot(t *testing.T) {
 	t.Parallel()
 	text := "adresse\n3 rue de l'Ermitage 48000 Mende\n9 rue de l'Ermitage 48000 Mende\n7 boulevard zxwvtq 48000 Mende\n7 boulevard zxwvtq 31000 Toulouse\n?!\n"

@@ -1,6 +1,6 @@
 // Package addresstest holds the address data that tests share: the official rows of Lozère and Bondy with their vintage
 // (Lozere), and an invented set of rows with one case of each rule (Hamlet). BuildVintage turns any rows into a vintage
-// without a file that stays. Its one constraint: only tests import it, because it imports testing.
+// without leaving a file behind. Only tests import the package, because it imports testing.
 package addresstest
 
 import (

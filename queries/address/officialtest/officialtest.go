@@ -1,5 +1,5 @@
 // Package officialtest opens the official data files that tests read: in the folder LIEUDIT_TEST_DATA, otherwise in the
-// folder shared/data next to the project. Its one constraint: a test without the data is skipped on a laptop and fails
+// folder shared/data next to the project. A test without the data is skipped on a laptop and fails
 // from the usual level of cmd/check on.
 package officialtest
 

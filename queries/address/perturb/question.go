@@ -1,6 +1,6 @@
 // Package perturb turns rows of the address base into questions with the errors that people make: abbreviations, typing
 // errors, a wrong postcode, a former commune, a number that does not exist. Accuracy tests and benchmarks ask an engine
-// these questions and compare its answers with the row. Its one constraint: the same seed gives the same questions, so
+// these questions and compare its answers with the row. The same seed gives the same questions, so
 // that two engines, or two versions of one, can be compared.
 //
 //	ban.Row… ── Kind.Sample (NewQuestion, Kind.Apply) ──► Question… ── Line ──► address.Engine.Verify

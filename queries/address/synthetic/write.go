@@ -1,5 +1,5 @@
 // Package synthetic generates invented addresses in the official CSV format of the address base. Communes and postcodes
-// are real; streets, numbers and localities are not. Its one constraint: the same Options give the same bytes on every
+// are real; streets, numbers and localities are not. The same Options give the same bytes on every
 // machine, with memory that does not grow with the number of rows. The source columns of every row say that it is
 // synthetic, so that no import takes it for real.
 //
