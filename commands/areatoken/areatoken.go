@@ -1,6 +1,6 @@
-// Package areatoken handles the commands on customer-area tokens: they are issued and revoked here. One token is one stream. The
-// constraint: of many instances that start at the same time, exactly one makes the first operator's token. So a token that
-// only one may make is claimed under a fixed id, and the expected revision of the append decides between the instances.
+// Package areatoken handles the commands on customer-area tokens: it issues and revokes them. Each token has its own stream. If
+// many instances start at the same time, exactly one makes the first operator's token: it is claimed under a fixed id, and the
+// expected revision of the append decides between the instances.
 //
 //	Tokens.Issue (a new id) ──> Tokens.Claim (the caller's id) ──> Handler.Handle ──> event.TokenIssued
 //	Tokens.Revoke ──> Handler.Handle ──> event.TokenRevoked
@@ -25,10 +25,10 @@ import (
 	"lieudit/schemas/token"
 )
 
-// ErrUnknownToken: there is no such token. It is refusal.NotFound for the client.
+// ErrUnknownToken means that there is no such token. It is refusal.NotFound for the client.
 var ErrUnknownToken = fmt.Errorf("unknown token: %w", refusal.NotFound)
 
-// ErrAlreadyIssued: a token of that id was issued before.
+// ErrAlreadyIssued means that a token with the same id was issued before.
 var ErrAlreadyIssued = errors.New("token issued before")
 
 // FirstTokenID is the id of the token that the first start of a new service claims.
@@ -66,21 +66,20 @@ type Tokens struct {
 	now      func() time.Time
 }
 
-// New returns the handler for the tokens of a log. prefixes are those of the tokens that it makes, and now is the wall
-// clock.
+// New returns the handler for the tokens of a log. It makes tokens with the given prefixes; now is the wall clock.
 func New(store eventstore.Store, codec *eventstore.Codec, prefixes token.Prefixes, now func() time.Time) *Tokens {
 	return &Tokens{commands.NewHandler(Aggregate, store, codec), prefixes, now}
 }
 
-// TokenRequest says which token to make. Account is set for the roles that act for one account, and else empty.
+// TokenRequest describes the token to make. Account is set for the roles that act for one account, and empty otherwise.
 type TokenRequest struct {
 	Role    grant.Role
 	Account string
 	Label   string
 }
 
-// IssuedToken is a new token. Plaintext is shown this once: the log keeps its hash and its hint. Position is the place on the
-// log to wait for before a read model knows the token.
+// IssuedToken is a new token. Plaintext is shown only this once: the log keeps its hash and its hint. Position is the log
+// position that a read model must reach before it knows the token.
 type IssuedToken struct {
 	event.TokenIssued
 	Plaintext string
@@ -92,8 +91,8 @@ func (t *Tokens) Issue(ctx context.Context, meta commands.Metadata, req TokenReq
 	return t.Claim(ctx, meta, uuid.Must(uuid.NewV7()).String(), t.prefixes.New(token.Area), req)
 }
 
-// Claim records a token that the caller made, under an id that only one caller can have: the others get ErrAlreadyIssued. The
-// same token again is not an error and records nothing.
+// Claim records a token that the caller made, under an id that only one caller can claim: the others get ErrAlreadyIssued.
+// Claiming the same token again is not an error and records nothing.
 func (t *Tokens) Claim(ctx context.Context, meta commands.Metadata, id, plaintext string, req TokenRequest) (IssuedToken, error) {
 	hash := token.HashOf(plaintext)
 	issued := event.TokenIssued{
@@ -111,9 +110,9 @@ func (t *Tokens) Claim(ctx context.Context, meta commands.Metadata, id, plaintex
 	return IssuedToken{issued, plaintext, position}, err
 }
 
-// Revoke ends a token for good and returns its state from then on. It is idempotent: a second revocation records nothing. An
-// unknown id is refused with ErrUnknownToken. It does not wait for the vault: without it the token is revoked without its
-// reason, and returned without what the vault would open.
+// Revoke revokes a token permanently and returns its new state. It is idempotent: a second revocation records nothing. For an
+// unknown id it fails with ErrUnknownToken. It does not wait for the vault: without the vault, the token is revoked without the
+// reason, and returned without its sealed texts.
 func (t *Tokens) Revoke(ctx context.Context, meta commands.Metadata, id string) (State, eventstore.Position, error) {
 	var issued event.TokenIssued
 	if err := t.handler.View(ctx, id, func(s *State) { issued = s.Issued }); err != nil {
@@ -147,7 +146,7 @@ func (t *Tokens) Revoke(ctx context.Context, meta commands.Metadata, id string) 
 	return revoked, position, err
 }
 
-// openState opens the label and the reason of a token that a command returns, or says that it leaves them out.
+// openState opens the label and the reason of a token that a command returns, or marks them as omitted.
 func (t *Tokens) openState(ctx context.Context, id string, s *State) {
 	var ok bool
 	if s.Issued.Label, ok = t.handler.OpenAtOnce(ctx, id, s.Issued, s.Issued.Label); !ok {

@@ -1,7 +1,7 @@
 // Package deployment handles the commands on the log as a whole: which format its events may have, which log counts the
-// requests of its accounts, that it was put back from a backup, and which reference data its instances serve. There are two
-// streams, deployment-log and deployment-releases. What they decide holds for every instance on the log, and for every program
-// that will open it later.
+// requests of its accounts, that it was restored from a backup, and which reference data its instances serve. There are two
+// streams, deployment-log and deployment-releases. They bind every instance on the log, and every program that will open it
+// later.
 //
 //	Deployment.RaiseFormat, BindUsageLog, RecordRestore ──> commands.Handler ──> event.FormatRaised, UsageLogBound, LogRestored
 //	Deployment.ReleaseData, AnnounceInstance, RemoveInstance ──> event.DataReleased, InstanceAnnounced, InstanceLeft
@@ -29,13 +29,13 @@ const streamID = "log"
 
 // State is the fold of the stream. The zero State is that of a log without its events.
 type State struct {
-	RaisedFormat int                // 0: never raised
-	UsageLog     uuid.UUID          // uuid.Nil: not bound yet
-	LastRestore  *event.LogRestored // nil: never restored
+	RaisedFormat int                // 0 if it was never raised
+	UsageLog     uuid.UUID          // uuid.Nil if it is not bound yet
+	LastRestore  *event.LogRestored // nil if the log was never restored
 	RestoredAt   time.Time          // when LastRestore was recorded
 }
 
-// Format is the format of the log.
+// Format returns the format of the log.
 func (s State) Format() int { return max(s.RaisedFormat, event.FirstFormat) }
 
 // Aggregate describes how the stream is folded.
@@ -53,7 +53,7 @@ func Evolve(s *State, rec commands.Record) {
 	}
 }
 
-// OtherUsageLogError: the log at hand is not the one that counts the requests of this log's accounts.
+// OtherUsageLogError means that the given usage log is not the one that counts the requests of this log's accounts.
 type OtherUsageLogError struct{ Bound, Found uuid.UUID }
 
 func (e *OtherUsageLogError) Error() string {
@@ -80,8 +80,8 @@ func (d *Deployment) State(ctx context.Context) (current State, err error) {
 	return current, err
 }
 
-// BindUsageLog records which log counts the requests. The same log again appends nothing. When another one is bound it
-// appends nothing and returns an *OtherUsageLogError.
+// BindUsageLog records which log counts the requests. It appends nothing if that log is already bound. If another one is
+// bound, it appends nothing and returns an *OtherUsageLogError.
 func (d *Deployment) BindUsageLog(ctx context.Context, meta commands.Metadata, usageLog uuid.UUID) error {
 	_, err := d.handler.Handle(ctx, streamID, meta, func(s *State) commands.Result {
 		switch s.UsageLog {
@@ -95,8 +95,8 @@ func (d *Deployment) BindUsageLog(ctx context.Context, meta commands.Metadata, u
 	return err
 }
 
-// ReplaceUsageLog records that another log counts the requests from now on: an operator accepts that what the former one
-// counted is lost. The same log again appends nothing.
+// ReplaceUsageLog records that another log counts the requests from now on: the operator accepts that the usage on the former
+// one is lost. It appends nothing if that log is already bound.
 func (d *Deployment) ReplaceUsageLog(ctx context.Context, meta commands.Metadata, usageLog uuid.UUID) error {
 	_, err := d.handler.Handle(ctx, streamID, meta, func(s *State) commands.Result {
 		if s.UsageLog == usageLog {
@@ -107,8 +107,8 @@ func (d *Deployment) ReplaceUsageLog(ctx context.Context, meta commands.Metadata
 	return err
 }
 
-// RecordRestore records that the log was put back from a copy taken at a time, whose last event is at a position. It appends
-// one event a call.
+// RecordRestore records that the log was restored from a copy taken at takenAt, whose last event is at position. Each call
+// appends one event.
 func (d *Deployment) RecordRestore(ctx context.Context, meta commands.Metadata, takenAt time.Time, position eventstore.Position) error {
 	_, err := d.handler.Handle(ctx, streamID, meta, func(*State) commands.Result {
 		return commands.Append(event.LogRestored{TakenAt: takenAt.UTC().Truncate(time.Microsecond), Position: uint64(position), Program: d.program})

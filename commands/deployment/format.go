@@ -9,8 +9,8 @@ import (
 	"lieudit/schemas/event"
 )
 
-// UnknownFormatError: the log's format is higher than this program knows. A later program has raised it; this one must not
-// use the log, which may hold what it cannot read.
+// UnknownFormatError means that the log's format is higher than this program knows. A later program has raised it; this one
+// must not use the log, which may hold events that it cannot read.
 type UnknownFormatError struct {
 	Format, Known int
 	Program       string // version of the program that raised it
@@ -21,8 +21,8 @@ func (e *UnknownFormatError) Error() string {
 		e.Format, e.Program, e.Known, e.Program)
 }
 
-// RaiseFormat raises the log's format. A format that the log has, or had passed, appends nothing. It does not know which
-// instances run: the caller makes sure that all of them know the format.
+// RaiseFormat raises the log's format. It appends nothing if the log's format is as high already. It does not know which
+// instances are running: the caller must make sure that all of them know the format.
 func (d *Deployment) RaiseFormat(ctx context.Context, meta commands.Metadata, format int) error {
 	_, err := d.handler.Handle(ctx, streamID, meta, func(s *State) commands.Result {
 		if s.Format() >= format {
@@ -53,9 +53,9 @@ func (d *Deployment) CheckFormat(ctx context.Context) (int, error) {
 	return raised.Format, nil
 }
 
-// HasFormat reports whether the log has a format or a higher one, so that what the format allows may be written: events of the
-// types whose MinFormat it is, or a new form of stream. It reads the log until it has seen the format once, and then never
-// again, because formats only rise.
+// HasFormat reports whether the log has a format or a higher one, so that events of the types with that MinFormat, or a new
+// form of stream, may be written. It reads the log until it has seen the format once, and then never again, because formats
+// only rise.
 func (d *Deployment) HasFormat(ctx context.Context, format int) (bool, error) {
 	if format <= max(int(d.seen.Load()), event.FirstFormat) {
 		return true, nil
@@ -64,7 +64,7 @@ func (d *Deployment) HasFormat(ctx context.Context, format int) (bool, error) {
 	return err == nil && format <= found, err
 }
 
-// noteFormat remembers the highest format that was found.
+// noteFormat records the highest format that was found.
 func (d *Deployment) noteFormat(format int) {
 	for seen := d.seen.Load(); int64(format) > seen && !d.seen.CompareAndSwap(seen, int64(format)); {
 		seen = d.seen.Load()

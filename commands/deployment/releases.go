@@ -8,12 +8,12 @@ import (
 	"lieudit/schemas/event"
 )
 
-// releasesID is the id of the stream deployment-releases. It is a stream of its own, because every instance reads deployment-log
-// again and again to its beginning.
+// releasesID is the id of the stream deployment-releases. It is a stream of its own, because every instance often reads
+// deployment-log back to its beginning.
 const releasesID = "releases"
 
-// Fleet is the fold of the stream deployment-releases: what was released, and which instances are there. The zero Fleet is that
-// of a log without its events.
+// Fleet is the fold of the stream deployment-releases: the releases and the instances. The zero Fleet is that of a log without such
+// events.
 type Fleet struct {
 	Releases  []event.DataReleased      // all kinds, the oldest first
 	Instances []event.InstanceAnnounced // in the order in which they were first announced; each once
@@ -22,8 +22,8 @@ type Fleet struct {
 // FleetAggregate describes how the stream is folded.
 var FleetAggregate = commands.Aggregate[Fleet]{Category: Aggregate.Category, Evolve: EvolveFleet}
 
-// EvolveFleet changes the fleet by one record. An instance that is announced at the address of another one of the same machine
-// takes its place: that one ended without a word.
+// EvolveFleet changes the fleet by one record. An instance that is announced at the address of another one on the same machine
+// replaces it: that one ended without leaving.
 func EvolveFleet(f *Fleet, rec commands.Record) {
 	switch e := rec.Event.(type) {
 	case event.DataReleased:
@@ -42,12 +42,12 @@ func EvolveFleet(f *Fleet, rec commands.Record) {
 	}
 }
 
-// indexOf returns the place of an instance in Instances, -1 for one that is not there.
+// indexOf returns the index of an instance in Instances, or -1 if it is not there.
 func (f *Fleet) indexOf(instance string) int {
 	return slices.IndexFunc(f.Instances, func(i event.InstanceAnnounced) bool { return i.Instance == instance })
 }
 
-// Latest returns the last release of a kind whose format lies within bounds. ok is false when there is none.
+// Latest returns the last release of a kind whose format lies within bounds. ok is false if there is none.
 func (f *Fleet) Latest(kind string, firstFormat, lastFormat int) (latest event.DataReleased, ok bool) {
 	for _, r := range slices.Backward(f.Releases) {
 		if r.Kind == kind && firstFormat <= r.Format && r.Format <= lastFormat {
@@ -62,7 +62,7 @@ func (f *Fleet) Last(kind string) (last event.DataReleased, ok bool) {
 	return f.Latest(kind, 0, int(^uint(0)>>1))
 }
 
-// Find returns the last release of a file of a kind.
+// Find returns the last release of a kind whose file has a checksum.
 func (f *Fleet) Find(kind, sum string) (found event.DataReleased, ok bool) {
 	for _, r := range slices.Backward(f.Releases) {
 		if r.Kind == kind && r.Sum == sum {
@@ -72,7 +72,7 @@ func (f *Fleet) Find(kind, sum string) (found event.DataReleased, ok bool) {
 	return found, false
 }
 
-// Of returns what an instance has of a kind.
+// Of returns the data of a kind that an instance has announced.
 func (f *Fleet) Of(instance, kind string) (data event.AnnouncedData, ok bool) {
 	if i := f.indexOf(instance); i >= 0 {
 		return dataOf(f.Instances[i], kind)
@@ -80,7 +80,7 @@ func (f *Fleet) Of(instance, kind string) (data event.AnnouncedData, ok bool) {
 	return data, false
 }
 
-// dataOf returns what an announcement says of a kind.
+// dataOf returns the data of a kind in an announcement.
 func dataOf(a event.InstanceAnnounced, kind string) (data event.AnnouncedData, ok bool) {
 	if i := slices.IndexFunc(a.Data, func(d event.AnnouncedData) bool { return d.Kind == kind }); i >= 0 {
 		return a.Data[i], true
@@ -88,8 +88,8 @@ func dataOf(a event.InstanceAnnounced, kind string) (data event.AnnouncedData, o
 	return data, false
 }
 
-// Holders returns the instances that others can fetch the file of a release from: those that serve it first. The one that released it
-// serves it, also before it has announced that.
+// Holders returns the instances from which others can fetch the file of a release, first those that serve it. The instance that
+// released it counts as serving it even before it has announced that.
 func (f *Fleet) Holders(r event.DataReleased) (holders []event.InstanceAnnounced) {
 	var before []event.InstanceAnnounced
 	for _, i := range f.Instances {
@@ -104,7 +104,7 @@ func (f *Fleet) Holders(r event.DataReleased) (holders []event.InstanceAnnounced
 	return append(holders, before...)
 }
 
-// Fleet returns the fleet as the log has it now. The caller must not change what the slices hold.
+// Fleet returns the fleet as the log has it now. The caller must not change the elements of the slices.
 func (d *Deployment) Fleet(ctx context.Context) (current Fleet, err error) {
 	err = d.fleet.View(ctx, releasesID, func(f *Fleet) {
 		current = Fleet{slices.Clone(f.Releases), slices.Clone(f.Instances)}
@@ -112,8 +112,8 @@ func (d *Deployment) Fleet(ctx context.Context) (current Fleet, err error) {
 	return current, err
 }
 
-// ReleaseData records a release. The file that is the last release of its kind already appends nothing. An adopted one is a
-// release only if none was made before it, or if that was adopted too and is of an earlier date.
+// ReleaseData records a release. It appends nothing if the file already is the last release of its kind. An adopted file is released
+// only if there is no release of its kind yet, or if the last one was adopted too and is of an earlier date.
 func (d *Deployment) ReleaseData(ctx context.Context, meta commands.Metadata, r event.DataReleased) error {
 	_, err := d.fleet.Handle(ctx, releasesID, meta, func(f *Fleet) commands.Result {
 		last, ok := f.Last(r.Kind)
@@ -125,7 +125,7 @@ func (d *Deployment) ReleaseData(ctx context.Context, meta commands.Metadata, r 
 	return err
 }
 
-// AnnounceInstance records what an instance serves. What the log says of it already appends nothing.
+// AnnounceInstance records what an instance serves. It appends nothing if the log already holds the same announcement.
 func (d *Deployment) AnnounceInstance(ctx context.Context, meta commands.Metadata, a event.InstanceAnnounced) error {
 	_, err := d.fleet.Handle(ctx, releasesID, meta, func(f *Fleet) commands.Result {
 		if i := f.indexOf(a.Instance); i >= 0 && isSameAnnouncement(f.Instances[i], a) {
@@ -136,13 +136,13 @@ func (d *Deployment) AnnounceInstance(ctx context.Context, meta commands.Metadat
 	return err
 }
 
-// isSameAnnouncement reports whether two announcements say the same.
+// isSameAnnouncement reports whether two announcements are equal.
 func isSameAnnouncement(a, b event.InstanceAnnounced) bool {
 	return a.Instance == b.Instance && a.Host == b.Host && a.URL == b.URL && a.Program == b.Program && slices.Equal(a.Data, b.Data)
 }
 
-// RemoveInstance takes an instance off the list; isLost says that it did not ask for it itself. One that is not there appends
-// nothing.
+// RemoveInstance removes an instance from the list; isLost means that the instance did not ask for it itself. It appends nothing if
+// the instance is not there.
 func (d *Deployment) RemoveInstance(ctx context.Context, meta commands.Metadata, instance string, isLost bool) error {
 	_, err := d.fleet.Handle(ctx, releasesID, meta, func(f *Fleet) commands.Result {
 		if f.indexOf(instance) < 0 {

@@ -1,7 +1,7 @@
-// Package repair voids the unusable events of a stream, so that the stream can be folded again. An unusable event is one
-// that eventstore.ValidateEvent refuses, for instance because it cannot be decoded. The constraint: the log is never edited.
-// For each unusable event the package appends one correction (event.Correction), which names it; from then on every reader
-// that folds the stream skips the named event.
+// Package repair voids the unusable events of a stream, so that the stream can be folded again. An unusable event is one that
+// eventstore.ValidateEvent refuses, for instance because it cannot be decoded. The log is never edited. For each unusable
+// event the package appends one correction (event.Correction), which names it; from then on every reader that folds the
+// stream skips the named event.
 //
 //	Repairs.RepairAccount
 //	  └ repairStream, for each stream of the account
@@ -25,7 +25,7 @@ import (
 	"lieudit/schemas/refusal"
 )
 
-// ErrNoStreams: the log holds no stream of that account or token. It is refusal.NotFound for the client.
+// ErrNoStreams means that the log holds no stream of that account or token. It is refusal.NotFound for the client.
 var ErrNoStreams = fmt.Errorf("no streams of that account: %w", refusal.NotFound)
 
 // Repairs handles the repair command. It is safe for concurrent use.
@@ -52,12 +52,12 @@ var newCorrection = map[string]func(event.EventVoided) event.Event{
 }
 
 // RepairAccount voids every unusable event of an account's streams and returns them. It is idempotent: a second repair finds
-// none. For an account without streams it returns ErrNoStreams.
+// nothing. For an account without streams it returns ErrNoStreams.
 func (r *Repairs) RepairAccount(ctx context.Context, account string, meta commands.Metadata) ([]VoidedEvent, error) {
 	return r.repairStreams(ctx, meta, "account-"+account, "locations-"+account)
 }
 
-// RepairToken does the same as RepairAccount for the stream of a customer-area token.
+// RepairToken is RepairAccount for the stream of a customer-area token.
 func (r *Repairs) RepairToken(ctx context.Context, token string, meta commands.Metadata) ([]VoidedEvent, error) {
 	return r.repairStreams(ctx, meta, "token-"+token)
 }

@@ -31,7 +31,7 @@ type QuotaUsage struct {
 	Period      plan.Period
 }
 
-// Charge is what was counted for a request, or for several together. It is open until Settle.
+// Charge is the count of one request, or of several together. It is open until Settle.
 type Charge struct {
 	QuotaUsage // of the account, what was counted included
 	period     *activePeriod
@@ -73,9 +73,9 @@ func (m *Meter) Settle(ctx context.Context, c Charge, n int64) error {
 // already; more of them mean that the log is being restored.
 const maxPeriodTries = 5
 
-// withPayingPeriod calls do with the open period that pays for the grant's account and the entry of one request, and begins again
-// with the next period if that one is found to be retired: by do, or before it, when a cap is read. The request's wait is one for all
-// of it.
+// withPayingPeriod calls do with the open period that pays for the grant's account and the entry of one request, and begins again with
+// the next period if that one is found to be retired: by do, or before it, when a cap is read. The request has one wait for all of
+// that.
 func (m *Meter) withPayingPeriod(ctx context.Context, wait *waitlimit.Wait, g grant.Grant, endpoint string, do func(*activePeriod, entry) (entry, error)) (Charge, error) {
 	defer wait.Begin(waitlimit.UncountedWait)()
 	for tries := 1; ; tries++ {
@@ -160,8 +160,8 @@ func (p *activePeriod) ensureCapOf(ctx context.Context, wait *waitlimit.Wait, ac
 	return p.refreshCapShared(ctx, wait, account, now)
 }
 
-// refreshCapShared waits for one refreshCap that all requests of the account share. It also notes the time if the cap was
-// right, so that a disagreement is not read again at once.
+// refreshCapShared waits for one refreshCap that all requests of the account share. It records the time even if the cap was right, so
+// that a disagreement is not read again at once.
 func (p *activePeriod) refreshCapShared(ctx context.Context, wait *waitlimit.Wait, account string, now time.Time) error {
 	checkedAt := time.Since(p.meter.epoch)
 	return p.meter.awaitShared(ctx, wait, "cap "+p.stream+" "+account, func(ctx context.Context) error {

@@ -11,12 +11,13 @@ import (
 	"lieudit/schemas/usagefold"
 )
 
-// maxRefundedLines is how many lines one event takes back. An event of as many fits every log.
+// maxRefundedLines is how many lines one event takes back at most. An event of that size fits every log.
 const maxRefundedLines = 1000
 
-// VoidPeriodAhead takes back all that was counted in a period ahead, one that does not begin within maxAhead: a clock that was wrong has
-// opened it. The caller must know that this instance's clock is not the one that is wrong, which the log cannot tell. The period stays open, and counts from zero when it begins. It returns how many requests it took back, and does nothing to
-// another period, or one that was not opened or is closed. It fails while the clock is in doubt.
+// VoidPeriodAhead takes back everything that was counted in a period ahead: one that does not begin within maxAhead and was opened by a
+// wrong clock. The caller must make sure that the wrong clock is not that of this instance, which the log does not show. The period stays
+// open, and counts from zero when it begins. VoidPeriodAhead returns how many requests it took back. It does nothing to other periods, or
+// to one that was not opened or is closed. It fails while the clock is in doubt.
 func (m *Meter) VoidPeriodAhead(ctx context.Context, contract string, period plan.Period) (requests int64, err error) {
 	stream := usagefold.StreamName(contract, period.First)
 	for {
@@ -38,7 +39,7 @@ func (m *Meter) VoidPeriodAhead(ctx context.Context, contract string, period pla
 	}
 }
 
-// buildRefundOfDay is a refund of some lines of one day.
+// buildRefundOfDay returns a refund of some lines of one day.
 func buildRefundOfDay(lines usagefold.Lines) (refund event.UsageRefunded) {
 	for _, at := range lines.SortedKeys() {
 		if len(refund.Counts) == 0 {

@@ -22,8 +22,8 @@ const (
 	firstRetryPause = time.Millisecond
 	retryInterval   = 50 * time.Millisecond
 
-	// eventsPerSnapshot is after how many events a period's stream gets a snapshot. A reader that begins at the last snapshot
-	// reads hardly more events than that.
+	// eventsPerSnapshot is the number of events after which a period's stream gets a snapshot. A reader that begins at the last
+	// snapshot reads hardly more events than that.
 	eventsPerSnapshot = 1000
 )
 
@@ -31,7 +31,7 @@ const (
 type preparedAppend struct {
 	proposed     []eventstore.ProposedEvent
 	events       []event.Event
-	tickSequence int64 // sequence of the tick; 0: there is none
+	tickSequence int64 // sequence of the tick; 0 if there is none
 }
 
 // appendTick makes a tick of counts and the batch's refunds durable, folds them, and answers those that they settle.
@@ -74,8 +74,8 @@ func (b *batch) buildRefunds() []event.UsageRefunded {
 	return refunds
 }
 
-// prepareAppend encodes one append of a tick, refunds, and a snapshot if one is due. The tick notes what this instance knew of
-// the contract's cap when it was made.
+// prepareAppend encodes one append of a tick, refunds, and a snapshot if one is due. The tick records what this instance knew of the
+// contract's cap.
 func (p *activePeriod) prepareAppend(ctx context.Context, counts []event.UsageCount, day plan.Date, refunds []event.UsageRefunded) (preparedAppend, error) {
 	var prepared preparedAppend
 	instanceID, sequence := p.meter.instanceID.String(), p.meter.sequence.Add(1)

@@ -65,12 +65,12 @@ func (p *activePeriod) flushUntilEmpty() {
 	}
 }
 
-// batch is the requests of one period that are answered together: all that waited when it began.
+// batch is the requests of one period that are answered together: all those that waited when it began.
 type batch struct {
 	*activePeriod
 	charges, refunds, probes []*pendingRequest // those that are not answered yet
 	isFresh                  bool              // the fold has all that was on the log when the batch began
-	mayBeOnLog               bool              // the last append may be on the log and is not folded
+	mayBeOnLog               bool              // the last append may be on the log but is not folded
 }
 
 // flushBatch answers requests, however long the log takes: a request whose time is over ends its own wait. It returns false if the

@@ -33,7 +33,7 @@ const (
 	doubtInterval = 10 * time.Second
 )
 
-// keepClockCompared compares the clock with the times of the log until ctx ends, if another machine stamps that.
+// keepClockCompared compares the clock with the times of the log until ctx ends, if another machine stamps the log.
 func (m *Meter) keepClockCompared(ctx context.Context) {
 	if !m.clock.IsCompared() {
 		return
@@ -48,7 +48,7 @@ func (m *Meter) keepClockCompared(ctx context.Context) {
 	}
 }
 
-// compareClock appends an event to learn the log's time, and compares the clock with it. The event says again that this instance has
+// compareClock appends an event to learn the log's time, and compares the clock with it. The event repeats that this instance has
 // started, which changes nothing for a reader.
 func (m *Meter) compareClock(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, readTimeout)

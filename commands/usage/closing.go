@@ -15,12 +15,12 @@ import (
 	"lieudit/schemas/usagefold"
 )
 
-// ErrNotClosable: the period has not ended, or was never opened.
+// ErrNotClosable means that the period has not ended, or was never opened.
 var ErrNotClosable = errors.New("the period cannot be closed")
 
-// ClosePeriod ends a period of a contract for good, with its total and the digest of its lines. It is idempotent. It fails with
-// ErrNotClosable if the period has not ended, or nobody can tell because the clock is in doubt, or if it was never opened. The caller must leave requests that are late, and their
-// refunds, time to arrive first.
+// ClosePeriod closes a period of a contract permanently, with its total and the digest of its lines. It is idempotent. It fails with
+// ErrNotClosable if the period has not ended, if that is not known because the clock is in doubt, or if the period was never opened. The
+// caller must first leave time for late requests and their refunds to arrive.
 func (m *Meter) ClosePeriod(ctx context.Context, contract string, period plan.Period) error {
 	switch now, err := m.clock.Read(); {
 	case err != nil:
@@ -63,7 +63,7 @@ func (m *Meter) foldStream(ctx context.Context, stream string) (*usagefold.Perio
 	return f, last, nil
 }
 
-// ErrUnknownPeriod: no period of the contract that begins on that day was opened. It is refusal.NotFound for the client.
+// ErrUnknownPeriod means that no period of the contract that begins on that day was opened. It is refusal.NotFound for the client.
 var ErrUnknownPeriod = fmt.Errorf("no such period: %w", refusal.NotFound)
 
 // Adjustment corrects one line of a closed period of a contract.
@@ -71,7 +71,7 @@ type Adjustment struct {
 	Contract string
 	First    plan.Date // first day of the period
 	Line     usagefold.LineKey
-	Requests int64 // to add, or to take off if negative; not 0
+	Requests int64 // to add, or to subtract if negative; not 0
 }
 
 // AdjustedLine is the line after an adjustment.
@@ -80,9 +80,9 @@ type AdjustedLine struct {
 	Position eventstore.Position
 }
 
-// AdjustPeriod corrects a closed period for good. meta says by whom and why. The closing event stays as it is: the total of
-// the period is its total and all adjustments. It fails with ErrUnknownPeriod or a refusal. It reads the stream again after a
-// conflict, so that adjustments that are made at once cannot take a line below zero.
+// AdjustPeriod corrects a closed period permanently. meta records by whom and why. The closing event is not changed: the total of the
+// period is that of the event plus all adjustments. AdjustPeriod fails with ErrUnknownPeriod or a refusal. It reads the stream again after
+// a conflict, so that concurrent adjustments cannot take a line below zero.
 func (m *Meter) AdjustPeriod(ctx context.Context, meta commands.Metadata, a Adjustment) (AdjustedLine, error) {
 	stream, commandID := usagefold.StreamName(a.Contract, a.First), uuid.New()
 	for attempt := byte(0); ; attempt++ {

@@ -38,7 +38,7 @@ type activePeriod struct {
 	tickVerdict         usagefold.Verdict        // the fold's verdict on that tick, if isTickFolded
 }
 
-// hasQuotaLeft answers from memory. True may be a moment old. The caller must have false confirmed by the log.
+// hasQuotaLeft answers from memory. True may be slightly out of date. The caller must confirm false by the log.
 func (p *activePeriod) hasQuotaLeft(e entry) bool {
 	p.mu.RLock()
 	defer p.mu.RUnlock()
@@ -76,11 +76,12 @@ func (p *activePeriod) clamp(now time.Time) time.Time {
 // billingDay returns the day under which a request made now is billed. It is always a day of the period.
 func (p *activePeriod) billingDay(now time.Time) plan.Date { return plan.DateOf(p.clamp(now)) }
 
-// readTimeout ends a read that a server never answers. It is longer than waitlimit.MaxSilence, because a store gives up a log
-// that is silent altogether, or an append without an answer, sooner by itself.
+// readTimeout ends a read that a server never answers. It is longer than waitlimit.MaxSilence, because a store itself gives up
+// a silent log, or an unanswered append, before that.
 const readTimeout = waitlimit.MaxSilence + waitlimit.MaxSilence/2
 
-// catchUp folds what all instances have appended since. It fails with errRetired if the stream is not the one that was folded.
+// catchUp folds the events that all instances have appended since. It fails with errRetired if the stream is not the one that
+// was folded.
 func (p *activePeriod) catchUp(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()

@@ -15,13 +15,13 @@ import (
 	"lieudit/schemas/usagefold"
 )
 
-// contract is who pays: an agency for itself and its sub-clients, or an account of its own. It has one current period.
+// contract is the payer: an agency for itself and its sub-clients, or an account without an agency. It has one current period.
 type contract struct {
 	id      string
 	current atomic.Pointer[activePeriod]
 	endsAt  atomic.Int64 // when the current period ends, by the wall clock, Unix microseconds
 	aheadTo atomic.Int64 // before this it is a period ahead, by the wall clock, Unix microseconds
-	pauseTo atomic.Int64 // when a period that had not begun is tried again, in nanoseconds after Meter.epoch; 0: none is
+	pauseTo atomic.Int64 // when a period that had not begun is tried again, in nanoseconds after Meter.epoch; 0 if there is none to try
 }
 
 // isSwitchDue reports whether switchPeriod must look at the contract. A period ends by the wall clock. The pause until a period
@@ -72,8 +72,8 @@ func (m *Meter) findOrAddContract(id string) *contract {
 	return c.(*contract)
 }
 
-// openShared waits for one switchPeriod that all requests of the contract share. The task is named after the contract's address
-// too: a contract that was evicted is another one than that of the same id after it.
+// openShared waits for one switchPeriod that all requests of the contract share. The task's name includes the contract's address, to
+// distinguish an evicted contract from a later one with the same id.
 func (m *Meter) openShared(ctx context.Context, wait *waitlimit.Wait, g grant.Grant, c *contract, now time.Time) error {
 	return m.awaitShared(ctx, wait, fmt.Sprintf("open %s %p", c.id, c), func(ctx context.Context) error {
 		return m.switchPeriod(ctx, c, g.Anchor, now)
@@ -86,8 +86,8 @@ func (p *activePeriod) isRetired() bool {
 	return p.queue.isRetired
 }
 
-// switchPeriod makes the period that an instant is in the contract's current one. It runs once at a time for a contract. A clock
-// that was set back never switches to an earlier period, unless the current one is a period ahead.
+// switchPeriod makes the period that contains an instant the contract's current one. It runs once at a time for a contract. A clock
+// that was set back never causes a switch to an earlier period, unless the current one is a period ahead.
 func (m *Meter) switchPeriod(ctx context.Context, c *contract, anchor plan.Date, now time.Time) error {
 	current := c.current.Load()
 	if current != nil && !current.isRetired() && !c.isSwitchDue(now, time.Since(m.epoch)) {
@@ -111,16 +111,16 @@ func (m *Meter) switchPeriod(ctx context.Context, c *contract, anchor plan.Date,
 	return nil
 }
 
-// tooEarlyError: the period has not begun by the log's clock, so no fold opens it.
+// tooEarlyError means that the period has not begun by the log's clock, so that no fold opens it.
 type tooEarlyError struct{ by time.Duration }
 
 func (e tooEarlyError) Error() string {
 	return fmt.Sprintf("the period begins in %v by the log's clock", e.by)
 }
 
-// openCountablePeriod returns a period that requests can be counted in: the given one, a later one if that is closed already,
-// or the one before if the given one has not begun by the log's clock. pause is not 0 in the last case alone: after that time
-// switchPeriod must look again. A fold accepts an opening up to usagefold.MaxEarlyOpening early; half of that is left as a margin.
+// openCountablePeriod returns a period in which requests can be counted: the given one, a later one if that is closed already, or the
+// previous one if the given one has not begun by the log's clock. pause is not 0 only in the last case: after that time switchPeriod
+// must look again. A fold accepts an opening up to usagefold.MaxEarlyOpening early; half of that is left as a margin.
 func (m *Meter) openCountablePeriod(
 	ctx context.Context, id string, anchor plan.Date, period plan.Period,
 ) (_ *activePeriod, pause time.Duration, _ error) {
@@ -158,7 +158,7 @@ func (m *Meter) loadPeriod(ctx context.Context, id string, period plan.Period) (
 	return p, nil
 }
 
-// readPeriod folds a stream, from its latest snapshot on. last is the append whose tick's verdict is to be known; zero: none.
+// readPeriod folds a stream, from its latest snapshot on. last is the append whose tick needs a verdict, or zero.
 func (m *Meter) readPeriod(ctx context.Context, stream string, last preparedAppend) (*activePeriod, error) {
 	p := &activePeriod{meter: m, stream: stream, fold: &usagefold.PeriodState{}, revision: eventstore.NoStream, capCheckedAt: map[string]time.Duration{}, lastPrepared: last}
 	for r, err := range m.store.ReadStream(ctx, stream, eventstore.End, eventstore.Backward) {

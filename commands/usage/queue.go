@@ -13,7 +13,7 @@ import (
 	"lieudit/schemas/plan"
 )
 
-// errRetired: the activePeriod was retired. Its period was closed, it was evicted, or its stream is not the one that was
+// errRetired means that the activePeriod was retired: its period was closed, it was evicted, or its stream is not the one that was
 // folded. A request tries again with the contract's next period.
 var errRetired = errors.New("period is not in use any more")
 
@@ -29,7 +29,7 @@ type requestKind uint8
 const (
 	chargeRequest requestKind = iota // to be counted
 	refundRequest                    // to be taken back
-	probeRequest                     // not counted: it is answered as a charge would be, by all that is on the log
+	probeRequest                     // not counted: it is answered as a charge would be, by everything that is on the log
 )
 
 // pendingRequest is a request that waits for the next batch of its period. Its status leaves statusWaiting once: either a
@@ -155,7 +155,7 @@ func (q *queue) requeue(all []*pendingRequest) {
 func (q *queue) remove(w *pendingRequest) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	for i := len(q.pending) - 1; i >= 0; i-- { // from the end: the newest requests find no place in the wait limiter and leave first
+	for i := len(q.pending) - 1; i >= 0; i-- { // from the end: the wait limiter refuses the newest requests, which leave first
 		if q.pending[i] == w {
 			q.pending = slices.Delete(q.pending, i, i+1)
 			return
@@ -206,8 +206,8 @@ func (p *activePeriod) submit(ctx context.Context, wait *waitlimit.Wait, k reque
 	return e, err
 }
 
-// awaitResponse waits for the answer: without a place in the wait limiter until the batch is slow, and then with one for as
-// long as the request may. ok is false if the request was abandoned; response is ErrUnavailable then.
+// awaitResponse waits for the answer. The wait limiter counts the request only once the batch is slow; from then on it waits as long
+// as the request may. ok is false if the request was abandoned; response is then ErrUnavailable.
 func (p *activePeriod) awaitResponse(ctx context.Context, wait *waitlimit.Wait, w *pendingRequest, slow <-chan struct{}) (response error, ok bool) {
 	select {
 	case response = <-w.done:

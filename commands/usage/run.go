@@ -15,14 +15,13 @@ const (
 	idleTimeout       = 10 * time.Minute // after which a period without requests is evicted from memory
 	idleSweepInterval = time.Minute
 
-	// shutdownTimeout is how long an ending instance waits for its batches, and again for the event of its end. A log that was
-	// just restarted is found again in that time.
+	// shutdownTimeout is how long an ending instance waits for its batches, and again for the event of its end. That is enough to
+	// reconnect to a log that was just restarted.
 	shutdownTimeout = 3 * time.Second
 )
 
-// Run carries what happens to accounts on the log core, after a checkpoint, into the open periods, and evicts idle periods,
-// until ctx ends. Then it waits for the batches that are under way and records the instance's end. Requests must not come any
-// more once ctx has ended.
+// Run carries the account events of the log core after a checkpoint into the open periods, and evicts idle periods, until ctx ends.
+// Then it waits for the batches under way and records the instance's end. No requests may come once ctx has ended.
 func (m *Meter) Run(ctx context.Context, core eventstore.Store, after eventstore.Checkpoint) {
 	var parts sync.WaitGroup
 	parts.Go(func() { m.appendInstanceStarted(ctx) })
@@ -58,7 +57,7 @@ func (m *Meter) appendInstanceEnded() {
 	}
 }
 
-// appendInstanceEvent tries until ctx ends, also while the log is unavailable.
+// appendInstanceEvent tries until ctx ends, even while the log is unavailable.
 func (m *Meter) appendInstanceEvent(ctx context.Context, name string, e event.Event) (done eventstore.AppendResult, err error) {
 	proposed, err := m.encodeEvents(ctx, m.instanceStream(), name, e)
 	if err == nil {
@@ -115,7 +114,7 @@ func readEndCheckpoint(ctx context.Context, log eventstore.Store) (end eventstor
 	return end, errEnded
 }
 
-// errEnded: a subscription ended without an error.
+// errEnded means that a subscription ended without an error.
 var errEnded = errors.New("the subscription ended without saying why")
 
 // followAccounts carries ended keys and accounts, and new quotas, into the periods that are open here, and advances after, until its

@@ -1,6 +1,6 @@
 // Package usage admits and bills requests by the same event: a tick in the stream of the contract's period. A tick is how many
-// requests were made with each key of each account, by endpoint. What is billed is exactly what was served, and caps are
-// exact, on any number of instances without a lease or a lock. Ticks are appended without an expected revision, so they never
+// requests were made with each key of each account, by endpoint. Exactly the served requests are billed, and caps are exact,
+// on any number of instances without a lease or a lock. Ticks are appended without an expected revision, so they never
 // conflict. Whether a tick counts, and so is billed, or is void follows from the fold of the stream up to it
 // (schemas/usagefold), which is the same for every reader of the log.
 //
@@ -42,9 +42,9 @@ import (
 )
 
 var (
-	// ErrRevoked: the key was revoked, or its account or the account's agency was closed, perhaps a moment ago.
+	// ErrRevoked means that the key was revoked, or that its account or the account's agency was closed, perhaps a moment ago.
 	ErrRevoked = errors.New("key or account has ended")
-	// ErrUnavailable: the request could not be counted, so it must not be served.
+	// ErrUnavailable means that the request could not be counted, so it must not be served.
 	ErrUnavailable = errors.New("usage cannot be counted")
 )
 
@@ -56,7 +56,7 @@ func (e *QuotaExceededError) Error() string {
 	return fmt.Sprintf("too few of the %d requests of the period are left", e.Limit)
 }
 
-// Quotas reads how much accounts may use from their own streams. It must be safe for concurrent use.
+// Quotas reads from the accounts' own streams how much they may use. It must be safe for concurrent use.
 type Quotas interface {
 	// QuotaAt returns an account's own requests a month at an instant, and the position of the last event of its stream.
 	QuotaAt(ctx context.Context, account string, at time.Time) (requests int64, asOf eventstore.Position, err error)
@@ -82,7 +82,7 @@ type Meter struct {
 	// The wait of requests for a log that does not answer, see wait.go.
 	waitLimiter *waitlimit.Limiter
 	epoch       time.Time    // elapsed times count from here; it is earlier than New, so that no silence begins at 0
-	silentSince atomic.Int64 // nanoseconds after epoch since which the log has not answered; 0: it answers
+	silentSince atomic.Int64 // nanoseconds after epoch since which the log has not answered; 0 if it answers
 	requestPool sync.Pool    // of *pendingRequest
 	tasks       sharedTasks
 
@@ -102,8 +102,8 @@ type Meter struct {
 	goroutines  sync.WaitGroup // workers and shared tasks; Run waits for them
 }
 
-// New returns the meter of a new run of an instance, over the log that has the usage streams. The meter also takes places in
-// the limiter of the instance's requests for its own work.
+// New returns the meter of a new run of an instance, over the log that has the usage streams. The meter's own work also counts
+// in the limiter of the instance's requests.
 func New(
 	store eventstore.Store, codec *eventstore.Codec, quotas Quotas, terms Terms, limiter *waitlimit.Limiter, wall *clock.Clock, log *slog.Logger,
 ) *Meter {
@@ -118,7 +118,7 @@ func New(
 	return m
 }
 
-// InstanceID is the id of this run of the program in all the events that it appends.
+// InstanceID returns the id of this run of the program, which is in all events that it appends.
 func (m *Meter) InstanceID() string { return m.instanceID.String() }
 
 // Totals returns how many events this instance has appended to count, and how many requests it has counted, since it started.

@@ -29,7 +29,7 @@ func (m *Meter) isLogLost() bool {
 	return since != 0 && time.Since(m.epoch)-time.Duration(since) >= waitlimit.MaxSilence
 }
 
-// clearSilence notes that the log has answered.
+// clearSilence records that the log has answered.
 func (m *Meter) clearSilence() {
 	if m.silentSince.Load() != 0 {
 		m.silentSince.Store(0)
@@ -41,8 +41,8 @@ func isTransient(err error) bool {
 	return errors.Is(err, eventstore.ErrUnavailable) && !errors.Is(err, eventstore.ErrUnknown)
 }
 
-// sharedTasks are tasks that many requests wait for together. Of one name only one task runs at a time. It continues if all
-// requests that wait for it have left. x/sync/singleflight lacks an owner who waits for the goroutines that it starts.
+// sharedTasks are tasks that many requests wait for together. Only one task of a name runs at a time. It continues even if all
+// requests that wait for it have left. x/sync/singleflight has no owner that waits for the goroutines that it starts.
 type sharedTasks struct {
 	mu      sync.Mutex
 	running map[string]*sharedTask

@@ -117,8 +117,8 @@ func (n *Node) append(ctx context.Context, stream string, expected eventstore.Re
 	return result, unknownOutcome(err)
 }
 
-// appendNoEvents only checks the expectation. EventStoreDB answers such an append with a position too; a node gives
-// the end of the log, so that a client that waits for this position on a subscription does not wait for ever.
+// appendNoEvents only checks the expectation. EventStoreDB answers such an append with a position too; a node gives the end
+// of the log, so that a client that waits for this position on a subscription does not wait forever.
 func (n *Node) appendNoEvents(ctx context.Context, s streamState, stream string, expected eventstore.Revision) (eventstore.AppendResult, error) {
 	if err := s.checkExpectation(stream, expected); err != nil {
 		return eventstore.AppendResult{}, err
@@ -145,8 +145,8 @@ func (n *Node) appendToLog(ctx context.Context, s streamState, stream string, ex
 	return result, err
 }
 
-// mismatchError is the refusal of an append whose ids are on the log in another order or batch. EventStoreDB calls
-// it a wrong version, or an invalid transaction where the stream ends at the expected revision.
+// mismatchError is the refusal of an append whose ids are on the log in another order or batch. EventStoreDB calls it a
+// wrong version, or an invalid transaction if the stream ends at the expected revision.
 func (n *Node) mismatchError(ctx context.Context, stream string, expected eventstore.Revision) error {
 	s, err := n.loadState(ctx, stream)
 	if err != nil {
@@ -220,7 +220,7 @@ func parseExpectation(o expectationOptions) (eventstore.Revision, error) {
 	return parseStreamRevision(o.GetRevision())
 }
 
-// hasExpectation tells revision 0 from no expectation at all: both read as 0 through the getters.
+// hasExpectation distinguishes revision 0 from no expectation: both read as 0 through the getters.
 func hasExpectation(o expectationOptions) bool {
 	switch o := o.(type) {
 	case *streams.AppendReq_Options:

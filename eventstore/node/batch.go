@@ -181,8 +181,8 @@ func (b *batch) addMessages(messages []*streams.BatchAppendReq_ProposedMessage) 
 	return nil
 }
 
-// enqueueBatch puts a batch at the end of its stream's queue and starts a worker for the queue where none runs. It waits
-// while maxInFlightBytes are in flight, and so stops receiving from the client.
+// enqueueBatch puts a batch at the end of its stream's queue and starts a worker for the queue unless one is running. It waits while
+// maxInFlightBytes are in flight, and so stops receiving from the client.
 func (b *batchAppender) enqueueBatch(ctx context.Context, item *batch) error {
 	if err := b.inFlightBytes.Acquire(ctx, item.weight()); err != nil {
 		return err
@@ -201,7 +201,7 @@ func (b *batchAppender) enqueueBatch(ctx context.Context, item *batch) error {
 // free.
 func (b *batch) weight() int64 { return min(int64(b.size+256*(1+len(b.events))), maxInFlightBytes) }
 
-// appendQueued makes the queued appends of one stream, one after the other, until none is left.
+// appendQueued makes the queued appends of one stream one after the other until the queue is empty.
 func (b *batchAppender) appendQueued(ctx context.Context, stream string) {
 	for {
 		b.mu.Lock()

@@ -28,7 +28,7 @@ type refusal struct {
 	code    codes.Code
 	text    string
 	trailer metadata.MD
-	batch   *rpc.Status // nil: the code and the text, without details
+	batch   *rpc.Status // nil means the code and the text, without details
 }
 
 func (r *refusal) Error() string              { return r.text }
@@ -96,7 +96,7 @@ func deleteWrongVersion(c *eventstore.ConflictError) *refusal {
 		"stream-name", printableHeader(c.Stream), "expected-version", expected, "actual-version", actual)}
 }
 
-// unhandledException is EventStoreDB's answer where it does not validate a request.
+// unhandledException is EventStoreDB's answer to an invalid request that it does not validate.
 func unhandledException() *refusal {
 	return &refusal{code: codes.Unknown, text: "Exception was thrown by handler."}
 }
@@ -144,8 +144,9 @@ func toStatusError(err error) error {
 	return &refusal{code: codes.Internal, text: err.Error()}
 }
 
-// batchFailure answers a batch whose append failed with err. It differs from toStatusError where EventStoreDB answers a
-// batch in another way than an Append: a conflict is an answer with details, and an unknown outcome is a timeout.
+// batchFailure answers a batch whose append failed with err. It differs from toStatusError in the cases in which
+// EventStoreDB answers a batch differently from an Append: a conflict is an answer with details, and an unknown outcome
+// is a timeout.
 func batchFailure(b *batch, err error) *streams.BatchAppendResp {
 	var conflict *eventstore.ConflictError
 	switch {
@@ -159,7 +160,7 @@ func batchFailure(b *batch, err error) *streams.BatchAppendResp {
 	return r.batchResponse()
 }
 
-// batchWrongVersion answers a conflict to a batch: what the append expected, and where the stream ends.
+// batchWrongVersion answers a conflict to a batch: with the expected and the last revision of the stream.
 func batchWrongVersion(expected, current eventstore.Revision) *streams.BatchAppendResp {
 	w, none := &shared.WrongExpectedVersion{}, &emptypb.Empty{}
 	switch expected {

@@ -109,7 +109,7 @@ func (n *Node) applyMetadata(ctx context.Context, s streamState, stream string, 
 	return s, nil
 }
 
-// firstRevisionAfter is the first revision of a stream whose event stands after a position of the log.
+// firstRevisionAfter returns the first revision of a stream whose event is after a log position.
 func (n *Node) firstRevisionAfter(ctx context.Context, stream string, after eventstore.Position) (eventstore.Revision, error) {
 	first := eventstore.Revision(0)
 	for e, err := range n.log.ReadStream(ctx, stream, eventstore.End, eventstore.Backward) {
@@ -185,7 +185,7 @@ func (s *streamsService) Delete(ctx context.Context, req *streams.DeleteReq) (*s
 	}}}, nil
 }
 
-// Tombstone ends a stream for good: it is never readable or writable again.
+// Tombstone ends a stream permanently: it is never readable or writable again.
 func (s *streamsService) Tombstone(ctx context.Context, req *streams.TombstoneReq) (*streams.TombstoneResp, error) {
 	at, err := s.runDeletion(ctx, req.GetOptions(), req.GetOptions().GetStreamIdentifier(), s.node.tombstone)
 	if err != nil {

@@ -1,8 +1,8 @@
-// Package node serves a log over EventStoreDB's own gRPC protocol: streams, gossip and server features. To its
-// clients (package esdb, the official clients for Go and Node.js) it is an EventStoreDB 24.6 that leads a cluster
-// of one, without projections, persistent subscriptions and users. Its constraint: it keeps nothing in memory. What
-// EventStoreDB stores next to the events (stream metadata, deletions, content types) is stored in events of the same
-// log, so a node can be killed at any instant and started again.
+// Package node serves a log over EventStoreDB's own gRPC protocol: streams, gossip and server features. To its clients
+// (package esdb, the official clients for Go and Node.js) it is an EventStoreDB 24.6 that leads a cluster of one, without
+// projections, persistent subscriptions and users. It keeps no state in memory. What EventStoreDB stores next to the
+// events (stream metadata, deletions, content types) is stored in events of the same log, so a node can be killed at any
+// instant and started again.
 //
 //	Append ──────> receiveEvents ──┐
 //	BatchAppend ─> batchAppender ──┴─> Node.append: settleMetadata (streamState) ─> Log.Append
@@ -21,7 +21,7 @@
 //     n ($maxCount), those of the last seconds ($maxAge), those from a revision on ($tb, truncate before).
 //   - A stream is deleted softly by metadata that hides all its events. The next append brings it back: the old events
 //     stay hidden, and a node writes metadata that says so.
-//   - A tombstone is an event that ends its stream for good.
+//   - A tombstone is an event that ends its stream permanently.
 //   - A system stream is one whose name begins with "$".
 package node
 

@@ -10,8 +10,7 @@ import (
 	"lieudit/eventstore"
 )
 
-// readStart is where a read begins: at one of the two ends, or at a revision (of a stream) or position (of the
-// log).
+// readStart is the start of a read: one of the two ends, or a revision (of a stream) or position (of the log).
 type readStart struct {
 	fromStart, fromEnd bool
 	offset             uint64
@@ -47,7 +46,7 @@ func parseQuery(req *streams.ReadReq) (*query, error) {
 	return q, nil
 }
 
-// parseSource reads which stream is read, or that the whole log is, and where the read begins.
+// parseSource parses the source of the read, a stream or the whole log, and its start.
 func (q *query) parseSource(o *streams.ReadReq_Options) error {
 	switch source := o.GetStreamOption().(type) {
 	case *streams.ReadReq_Options_Stream:

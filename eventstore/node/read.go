@@ -84,11 +84,11 @@ func (s *streamsService) subscribe(ctx context.Context, q *query, out readRespon
 	return err
 }
 
-// revisionRange is a range of a stream's revisions, both ends included. It is empty where first > last.
+// revisionRange is a range of a stream's revisions, both ends included. It is empty if first > last.
 type revisionRange struct{ first, last eventstore.Revision }
 
-// readableRange is the range of a stream that its metadata lets read: from the first revision that $tb, $maxCount and
-// $maxAge all allow to the last one. $maxAge is found by binary search: times grow with revisions.
+// readableRange returns the range of a stream that its metadata makes readable: from the first revision that $tb,
+// $maxCount and $maxAge all allow to the last one. $maxAge is found by binary search: times grow with revisions.
 func (n *Node) readableRange(ctx context.Context, stream string, s streamState) (revisionRange, error) {
 	v := revisionRange{0, s.last} // first is raised by each limit below
 	if b := s.limits.TruncateBefore; b != nil {
@@ -118,7 +118,7 @@ func maxAgeDuration(seconds int64) time.Duration {
 	return time.Duration(min(seconds, math.MaxInt64/int64(time.Second))) * time.Second
 }
 
-// readEvent reads one event of a stream; the zero one where there is none.
+// readEvent reads one event of a stream. It returns the zero event if there is none.
 func (n *Node) readEvent(ctx context.Context, stream string, r eventstore.Revision) (eventstore.RecordedEvent, error) {
 	for e, err := range n.log.ReadStream(ctx, stream, r, eventstore.Forward) {
 		return e, err
@@ -145,8 +145,8 @@ func (n *Node) readStream(ctx context.Context, q *query, out readResponder) erro
 	return n.readRange(ctx, q, v, out)
 }
 
-// readRange sends the events of a range from where the query begins, in its direction, up to its count. A read that
-// begins before the range, in its direction, begins at the first event of the range; one that begins behind it finds
+// readRange sends the events of a range from the start of the query, in its direction, up to its count. A read that
+// begins before the range, in its direction, begins at the first event of the range; one that begins beyond it finds
 // nothing.
 func (n *Node) readRange(ctx context.Context, q *query, v revisionRange, out readResponder) error {
 	from := v.last
@@ -179,7 +179,7 @@ func (n *Node) readRange(ctx context.Context, q *query, v revisionRange, out rea
 	return nil
 }
 
-// startPosition is the startPosition of a start; the end is the greatest one.
+// startPosition returns the position of a start; that of the end is the greatest one.
 func (p readStart) startPosition() eventstore.Position {
 	if p.fromEnd {
 		return math.MaxUint64

@@ -145,7 +145,7 @@ func (n *Node) subscribeToAll(ctx context.Context, q *query, out readResponder) 
 	}
 }
 
-// endPosition is the position of the last event, 0 when there is none.
+// endPosition returns the position of the last event, or 0 if there is none.
 func (n *Node) endPosition(ctx context.Context) (eventstore.Position, error) {
 	for e, err := range n.log.Scan(ctx, math.MaxUint64, eventstore.Backward) {
 		return e.Position, err

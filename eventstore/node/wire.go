@@ -19,7 +19,7 @@ const (
 	jsonType      = "application/json"
 	binaryType    = "application/octet-stream"
 	metadataType  = "$metadata"      // of events that hold a stream's metadata
-	tombstoneType = "$streamDeleted" // of the event that ends a stream for good
+	tombstoneType = "$streamDeleted" // of the event that ends a stream permanently
 )
 
 // The log has no field for EventStoreDB's content type. Whether the data is JSON is kept as the first byte of the
@@ -80,7 +80,7 @@ func parseProposed(m proposedMessage) (eventstore.ProposedEvent, error) {
 	return eventstore.ProposedEvent{ID: id, Type: eventType, Data: m.GetData(), Metadata: encodeMetadata(m.GetCustomMetadata(), contentType == jsonType)}, nil
 }
 
-// eventSize is what an event counts toward eventstore.MaxAppendBytes.
+// eventSize returns what an event counts toward eventstore.MaxAppendBytes.
 func eventSize(e eventstore.ProposedEvent) int { return len(e.Type) + len(e.Data) + len(e.Metadata) }
 
 // isTombstone reports whether an event ended its stream.
@@ -152,7 +152,7 @@ func parseStreamName(id *shared.StreamIdentifier) (string, error) {
 	return name, nil
 }
 
-// parseStreamRevision refuses numbers that are no revision of the log.
+// parseStreamRevision refuses numbers that are not a revision of the log.
 func parseStreamRevision(r uint64) (eventstore.Revision, error) {
 	if r > math.MaxInt64 {
 		return 0, invalidArgument("'%d' is not a revision.", r)

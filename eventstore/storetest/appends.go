@@ -9,8 +9,8 @@ import (
 	"lieudit/eventstore"
 )
 
-// appendRules are about one append at a time: where its events go, that they come back as they were sent, and that they are
-// readable as soon as the append has returned.
+// appendRules are about one append at a time: its events go to the end of the stream, come back unchanged, and are readable
+// as soon as the append has returned.
 func appendRules() []rule {
 	return []rule{
 		{name: "an append returns the revision and the position of its last event", check: returnsLastPlace},

@@ -81,7 +81,7 @@ func otherLog(ctx context.Context, l *storeUnderTest) error {
 }
 
 // otherEvent takes a checkpoint that is right and gives it another event's id, and none. So a log that was restored and then
-// continued differently is noticed, even where an event begins at the same position.
+// continued differently is noticed, even if an event begins at the same position.
 func otherEvent(ctx context.Context, l *storeUnderTest) error {
 	checkpoint, err := l.appendCheckpoint(ctx)
 	if err != nil {

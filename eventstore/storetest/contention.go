@@ -48,8 +48,8 @@ func oneWinner(ctx context.Context, l *storeUnderTest) error {
 	return nil
 }
 
-// allWinOnce has writers retry with the revision that each conflict names, until all have appended. Each event must stand
-// where its append says.
+// allWinOnce has writers retry with the revision that each conflict names, until all have appended. Each event must be at
+// the position that its append returned.
 func allWinOnce(ctx context.Context, l *storeUnderTest) error {
 	const writers = 60 // which makes some 1,800 conflicts
 	stream := newCategory() + "-1"
@@ -86,7 +86,7 @@ func (l *storeUnderTest) appendUntilWon(ctx context.Context, stream string, batc
 	}
 }
 
-// checkAdded fails unless got is exactly the batches, each whole, once, and where its append returned.
+// checkAdded fails unless got is exactly the batches, each whole, once, and at the position that its append returned.
 func checkAdded(got []eventstore.RecordedEvent, batches [][]eventstore.ProposedEvent, places []eventstore.AppendResult) error {
 	at, total := map[uuid.UUID]eventstore.RecordedEvent{}, 0
 	for _, e := range got {

@@ -90,7 +90,7 @@ func repeatAddsNothing(ctx context.Context, l *storeUnderTest) error {
 	})
 }
 
-// repeatLater sends an append again after ten others to its stream. With a revision that revision is no longer the current
+// repeatLater sends an append again after ten others to its stream. If it expects a revision, that is no longer the current
 // one.
 func repeatLater(ctx context.Context, l *storeUnderTest) error {
 	return forEachExpectation(ctx, l, func(stream string, expected eventstore.Revision, held []eventstore.ProposedEvent) error {

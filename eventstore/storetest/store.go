@@ -20,7 +20,7 @@ type storeUnderTest struct {
 	reopenWithoutIDs func(eventstore.Store) eventstore.Store
 }
 
-// newCategory makes a category that nobody else writes to.
+// newCategory makes a category to which no other writer appends.
 func newCategory() string {
 	id := uuid.New()
 	return fmt.Sprintf("t%x", id[:8])
@@ -154,7 +154,7 @@ func checkConflict(what string, err error, stream string, expected, current even
 type readSignals struct {
 	logID    uuid.UUID
 	filter   eventstore.Filter
-	last     eventstore.Checkpoint // of the last signal, or where the read began
+	last     eventstore.Checkpoint // of the last signal, or from which the read began
 	events   []eventstore.RecordedEvent
 	signals  []eventstore.Signal
 	caughtUp int // how many CaughtUp there were

@@ -6,8 +6,8 @@
 // each part of the contract: appends, repeats, contention, streams, reads, checkpoints, subscriptions, contexts, closing.
 //
 // Most checks have the same shape. They remember their starting point as the checkpoint of an event of their own
-// (appendCheckpoint), append to streams of a category that nobody else knows (newCategory), and read after that checkpoint
-// with a filter of that category. So rules run concurrently on one log.
+// (appendCheckpoint), append to streams of a new category (newCategory), and read after that checkpoint with a filter of that
+// category. So rules run concurrently on one log.
 package storetest
 
 import (
@@ -31,8 +31,8 @@ type Options struct {
 	// restart or a new leader. Without it the rules about that are skipped.
 	ReopenWithoutIDs func(t *testing.T, s eventstore.Store) eventstore.Store
 
-	// ComparesFirstIDOnly: the log recognises a repeated append by the id of its first event only, and in the same stream
-	// only, as EventStoreDB does. The rules that ask for more are skipped.
+	// ComparesFirstIDOnly means that the log recognises a repeated append by the id of its first event only, and in the same
+	// stream only, as EventStoreDB does. The rules that ask for more are skipped.
 	ComparesFirstIDOnly bool
 
 	// RuleTimeout is how long a rule may take; a minute when it is zero.
@@ -46,7 +46,7 @@ type rule struct {
 	// store fails that never yields what check waits for.
 	check func(ctx context.Context, l *storeUnderTest) error
 
-	// What a rule needs besides the shared store:
+	// The needs of a rule besides the shared store:
 	needsOwnStore         bool // it closes the store, or reads too much of a log that others write to
 	needsAllIDs           bool // see Options.ComparesFirstIDOnly
 	needsReopen           bool // see Options.Reopen
@@ -79,7 +79,7 @@ func Run(t *testing.T, open func(t *testing.T) eventstore.Store, o Options) {
 	}
 }
 
-// runRule checks one rule on the shared store, or on a store of its own where it needs one, and reports how it is broken.
+// runRule checks one rule on the shared store, or on a store of its own if it needs one, and reports how it is broken.
 func runRule(t *testing.T, r rule, store eventstore.Store, open func(t *testing.T) eventstore.Store, o Options) {
 	t.Helper()
 	if r.needsOwnStore || r.needsReopen || r.needsReopenWithoutIDs {

@@ -85,7 +85,7 @@ func readsBackward(ctx context.Context, l *storeUnderTest) error {
 }
 
 // readsLongStream reads 3,000 events from the beginning, from the middle and backward. A store that reads in pages must not
-// lose or repeat an event where one page follows another.
+// lose or repeat an event between two pages.
 func readsLongStream(ctx context.Context, l *storeUnderTest) error {
 	const n = 3000
 	stream := newCategory() + "-1"

@@ -1,13 +1,12 @@
-// Package waitlimit limits how requests wait for a log that does not answer for a moment: for how long, how many at
-// a time, and how many of one account. Its constraint: an instance of the service has one Limiter for all its
-// requests, so that one account cannot use up the limit, and a request has one Wait for all that it waits for, whatever
-// part of the service it waits in.
+// Package waitlimit limits how requests wait for a log that briefly does not answer: for how long, how many at a time,
+// and how many of one account. An instance of the service has one Limiter for all its requests, so that one account
+// cannot use up the limit, and a request has one Wait for everything that it waits for, in any part of the service.
 //
 //	request ─> Limiter.NewWait ─> Wait.Begin ─> Wait.Start ─> stop ─> end ─> Wait.Begin, for the next that it waits for
 //	           its account        it asks a log  there is no answer
 //
 // A read that is only repeated until the log answers is Wait.RetryUntilAvailable. x/sync/semaphore bounds the number of
-// requests, but knows no share of one account.
+// requests, but does not limit the share of one account.
 package waitlimit
 
 import (
@@ -45,7 +44,7 @@ func New(maxRequests int) *Limiter {
 	return &Limiter{maxRequests: maxRequests, waitingBy: map[string]int{}}
 }
 
-// acquire counts a request of an account as waiting until release, which may be called more than once; ok is false where
+// acquire counts a request of an account as waiting until release, which may be called more than once; ok is false if
 // the limit is reached.
 func (l *Limiter) acquire(account string) (release func(), ok bool) {
 	l.mu.Lock()
@@ -74,8 +73,7 @@ func (l *Limiter) Waiting() int {
 	return l.waiting
 }
 
-// Wait is how long one request may still wait, over all that it waits for: MaxWait in all. It is not safe for concurrent
-// use.
+// Wait is how long one request may still wait, MaxWait in all. It is not safe for concurrent use.
 type Wait struct {
 	limiter   *Limiter
 	account   string
@@ -119,7 +117,7 @@ func (w *Wait) Start(ctx context.Context, silence time.Duration) (waiting contex
 }
 
 // RetryUntilAvailable calls read, which reads the log, and calls it again while it fails with eventstore.ErrUnavailable.
-// It returns the last error of read when the request's time is over, or after UncountedWait where the limit is reached.
+// It returns the last error of read when the request's time is over, or after UncountedWait if the limit is reached.
 func (w *Wait) RetryUntilAvailable(ctx context.Context, read func(context.Context) error) error {
 	defer w.Begin(UncountedWait)()
 	limit := UncountedWait
@@ -145,8 +143,8 @@ func (w *Wait) RetryUntilAvailable(ctx context.Context, read func(context.Contex
 	}
 }
 
-// Detach returns a context in which something is taken back, though the client may be gone. It ends when the request's
-// time is over, and no sooner than in UncountedWait.
+// Detach returns a context in which a count can be taken back even if the client is gone. It ends when the request's
+// time is over, but not before UncountedWait has passed.
 func (w *Wait) Detach(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(context.WithoutCancel(ctx), max(w.remaining, UncountedWait))
 }

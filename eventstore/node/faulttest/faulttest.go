@@ -1,5 +1,5 @@
-// Package faulttest serves a log by a node that behaves as a real EventStoreDB does where a node is kinder, for tests of clients. A
-// program that ships does not import it: a node knows nothing of its faults, which stand around it.
+// Package faulttest serves a log by a node with faults of a real EventStoreDB that a node does not have, for tests of clients. A
+// program that ships does not import it: the faults wrap a node, which does not know of them.
 //
 //	listener ──> silencedConn ──> node: BatchAppend <── repeatedCall
 //	                                    Read ──> insideRecordLog ──> the log
@@ -20,18 +20,18 @@ import (
 	"lieudit/eventstore/node"
 )
 
-// Faults are what a node does otherwise than it would. The zero value has none.
+// Faults are deviations from the behaviour of a node. The zero value has none.
 type Faults struct {
 	// InsideRecord is the answer to a read of the whole log from a position at which no event begins.
 	InsideRecord InsideRecord
 	// RepeatTimeout, unless it is zero, drops an append whose first id is that of an append in flight, and answers
 	// "Timeout" after this time. EventStoreDB takes 2 s.
 	RepeatTimeout time.Duration
-	// Silence stops the node's connections while it lasts; nil: never.
+	// Silence, if not nil, stops the node's connections while it lasts.
 	Silence *Silence
 }
 
-// Serve serves a log by a node with these faults. It is node.Node.Serve otherwise.
+// Serve serves a log by a node with these faults. Otherwise it is node.Node.Serve.
 func (f Faults) Serve(ctx context.Context, log node.Log, o node.Options, ln net.Listener) error {
 	if f.InsideRecord != InsideRecordRefused {
 		log = insideRecordLog{log, f.InsideRecord}

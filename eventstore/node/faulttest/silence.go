@@ -11,7 +11,7 @@ import (
 // zero value is not silent. It is safe for concurrent use.
 type Silence struct {
 	mu    sync.Mutex
-	ended chan struct{} // nil: no silence; closed when the silence ends
+	ended chan struct{} // nil without a silence; closed when the silence ends
 }
 
 // Begin makes the node silent until End.
@@ -33,7 +33,7 @@ func (s *Silence) End() {
 	}
 }
 
-// wait returns when there is no silence, or when closed is closed.
+// wait returns when the silence is over, or when closed is closed.
 func (s *Silence) wait(closed <-chan struct{}) {
 	for {
 		s.mu.Lock()

@@ -73,7 +73,7 @@ type levenshteinWalk struct {
 	lettersAt       [(maxRows + 1) * utf8.UTFMax]uint8        // by bytes of the word, their number of letters
 	letters         [maxRows]byte                             // of the word, from 1
 	distances       [maxRows][search.MaxTypoLetters + 1]uint8 // by letters of the word and of the typed one
-	prefixDistances [maxRows]uint8                            // by letters of the word, the least distance of a beginning up to there
+	prefixDistances [maxRows]uint8                            // by letters of the word, the least distance of a prefix up to there
 }
 
 const (
