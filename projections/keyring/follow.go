@@ -21,8 +21,8 @@ const (
 //
 // A snapshot that is missing, damaged or from another log is not used. If the log turns out, while running, to have been
 // restored from an older copy, the ring is no longer fresh, folds the log again from zero, and is fresh again once it has
-// read that log to its end. A log with another identity stops the ring: it is not fresh until the right log is back, because
-// none of its keys would be known there.
+// read that log to its end. A log with another identity stops a ring that was synced: it is not fresh until the right log is
+// back, because none of its keys would be known there.
 func (r *Ring) Run(ctx context.Context) {
 	k := &runner{Ring: r, saver: snapshotSaver{file: r.file, disk: r.Disk, log: r.log, savedAt: r.clock()}}
 	k.restoreSnapshot()
@@ -54,7 +54,7 @@ type runner struct {
 // step does what is due: it starts the subscription and polls, restarts the ring from zero, and saves a snapshot. Run calls
 // it every pollInterval.
 //
-// A ring that was never synced has only a snapshot to lose, so it restarts from zero even on a log of another identity. A
+// A ring that was not synced since it began has only a snapshot to lose, so it restarts from zero even on a log of another identity. A
 // synced ring does not: it polls until the right log is back. Until the ring is synced only one poll runs at a time, because
 // several would read the same events.
 func (k *runner) step(ctx context.Context) {
@@ -122,20 +122,20 @@ func (k *runner) restoreSnapshot() {
 	}
 	s, checkpoint, err := readSnapshotFile(k.file)
 	if err != nil {
-		k.log.Warn("key ring's snapshot is not used", "file", k.file, "error", err)
+		k.log.Warn("key ring snapshot ignored", "file", k.file, "error", err)
 		return
 	}
 	if s != nil { // nil: there is no file yet
 		k.adoptState(s, checkpoint)
 		k.saver.checkpoint = checkpoint
-		k.log.Debug("key ring's snapshot is read", "file", k.file, "position", checkpoint.Position)
+		k.log.Debug("key ring snapshot loaded", "file", k.file, "position", checkpoint.Position)
 	}
 }
 
 // restartFromZero forgets everything: the ring's state is not what this log holds.
 func (k *runner) restartFromZero() {
 	k.stopReaders()
-	k.log.Warn("key ring begins again from zero: what it knew is not on the log", "file", k.file)
+	k.log.Warn("key ring restarts from zero: it holds what the log does not, or an event that a correction names")
 	k.adoptState(newState(), eventstore.Checkpoint{})
 }
 
@@ -185,7 +185,8 @@ func (r *Ring) subscribe(ctx context.Context) error {
 }
 
 // applySignal applies a signal unless another reader already did. Every reader begins at a checkpoint of the ring and leaves
-// nothing out, so a position that is not passed yet is the next one.
+// nothing out, so the first signal beyond the
+// checkpoint is the one that follows it.
 func (r *Ring) applySignal(signal eventstore.Signal) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -234,7 +235,7 @@ func (r *Ring) recordPollSuccess(begun time.Time) {
 	if !r.isSynced || r.loggedReason != "" {
 		r.log.Info("key ring follows the log", "position", r.checkpoint.Position, "credentials", r.state.Load().byHash.live)
 	}
-	r.hasDiverged, r.isSynced, r.reason, r.loggedReason = false, true, "", ""
+	r.hasDiverged, r.otherLog, r.isSynced, r.reason, r.loggedReason = false, false, true, "", ""
 }
 
 // recordReadFailure notes why a poll or the subscription failed. A log that lacks the checkpoint makes the ring stale at
@@ -292,7 +293,7 @@ func (r *Ring) adoptState(s *state, checkpoint eventstore.Checkpoint) {
 	r.releaseWaiters() // the snapshot may hold what they wait for
 }
 
-// takeSnapshot is the ring's state at this instant. It holds the lock only while it copies pointers to pages.
+// takeSnapshot returns the ring's state at this instant, and counts changes from here on. It holds the lock only while it copies pointers to pages.
 func (r *Ring) takeSnapshot() snapshot {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -311,8 +312,8 @@ type voidedEvent struct {
 }
 
 // foldNext folds the next event of the log, or skips it. The caller holds mu. It fails with errVoidsFolded for a correction
-// that names an event already folded: a fold cannot be undone, so Run restarts from zero, and the second fold leaves out the
-// events in voided.
+// that names an event already folded: a fold cannot be undone, so Run restarts from zero, and the next fold leaves out the events in
+// voided. Each such correction costs one more fold.
 func (r *Ring) foldNext(e eventstore.RecordedEvent) error {
 	s := r.state.Load()
 	at, corrects := eventstore.VoidedRevision(e)
@@ -337,7 +338,7 @@ func (r *Ring) foldNext(e eventstore.RecordedEvent) error {
 		r.voided = map[voidedEvent]bool{}
 	}
 	r.voided[voidedEvent{e.Stream, at}] = true
-	r.hasDiverged, r.isSynced, r.divergedAt = true, false, r.clock() // Run restarts from zero
+	r.hasDiverged, r.otherLog, r.isSynced, r.divergedAt = true, false, false, r.clock() // Run restarts from zero
 	r.lastPollStart.Store(neverPolled)
 	return fmt.Errorf("%s@%d: %w", e.Stream, at, errVoidsFolded)
 }

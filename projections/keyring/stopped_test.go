@@ -97,18 +97,25 @@ func TestCorrectionUndoesAnEventThatWasFolded(t *testing.T) {
 // TestPollAfterACorrectionDoesNotMakeTheRingFreshBeforeItIsRefolded: the next step of the ring folds the log again.
 func TestPollAfterACorrectionDoesNotMakeTheRingFreshBeforeItIsRefolded(t *testing.T) {
 	t.Parallel()
-	l := newFakeLog()
-	r := New(l, time.Now, "", slog.New(slog.DiscardHandler))
-	l.add("account-a", time.Now(), accountOpened("a"), secretIssued("k"))
-	r.pollLog(t.Context())
-	if !isFresh(r) || !hasKey(r, "k") {
-		t.Fatal("the ring does not have the key")
-	}
-	l.add("account-a", time.Now(), event.AccountEventVoided{EventVoided: eventVoided(0)})
-	for range 2 { // the first poll finds the correction
+	for _, hadOtherLog := range []bool{false, true} {
+		l := newFakeLog()
+		r := New(l, time.Now, "", slog.New(slog.DiscardHandler))
+		l.add("account-a", time.Now(), accountOpened("a"), secretIssued("k"))
 		r.pollLog(t.Context())
-		if standing, _ := r.followState(); standing || isFresh(r) {
-			t.Fatalf("standing %v, fresh %v with an event that a correction names", standing, isFresh(r))
+		if hadOtherLog { // for a moment: the next poll finds the right one
+			r.recordReadFailure(&eventstore.DivergedError{IsOtherLog: true}, r.Checkpoint())
+			time.Sleep(time.Millisecond) // the poll begins later by the clock
+			r.pollLog(t.Context())
+		}
+		if !isFresh(r) || !hasKey(r, "k") {
+			t.Fatalf("the ring does not have the key; another log before: %v", hadOtherLog)
+		}
+		l.add("account-a", time.Now(), event.AccountEventVoided{EventVoided: eventVoided(0)})
+		for range 2 { // the first poll finds the correction
+			r.pollLog(t.Context())
+			if isFollowing, _ := r.followState(); isFollowing || isFresh(r) {
+				t.Fatalf("following %v, fresh %v with an event that a correction names; another log before: %v", isFollowing, isFresh(r), hadOtherLog)
+			}
 		}
 	}
 }

@@ -102,8 +102,8 @@ func (c *circumstances) lastStrike() incident {
 // The messages that an instance logs when it uses a file of an earlier run, and when it cannot. Without the file it starts too and gives the
 // same answers, so only its log shows the loss. No fault here damages such a file.
 var (
-	usedFileMessages   = []string{"a snapshot is read", "key ring's snapshot is read"}
-	unusedFileMessages = []string{"a snapshot is ignored", "key ring's snapshot is not used"}
+	usedFileMessages   = []string{"a snapshot is read", "key ring snapshot loaded"}
+	unusedFileMessages = []string{"a snapshot is ignored", "key ring snapshot ignored"}
 )
 
 // messageHandler is the handler of an instance's log. It notes messages about the instance's files, and reports complaints that should never
