@@ -213,8 +213,7 @@ func (r *Ring) Status(now time.Time) Status {
 	return st
 }
 
-// FreshUntil is how long the ring stays fresh if no further poll succeeds; zero before the first poll, and while the log is
-// another one.
+// FreshUntil is the instant at which the ring stops being fresh if no further poll succeeds; zero if no poll counts.
 func (r *Ring) FreshUntil() time.Time {
 	lastPollStart := r.lastPollStart.Load()
 	if lastPollStart == neverPolled {
