@@ -54,9 +54,10 @@ func (r request) encodeHead(host string) []byte {
 // safe for concurrent use, except that one goroutine may write while another one reads.
 type conn struct {
 	net.Conn
-	reader *bufio.Reader
-	host   string
-	unhook func() bool
+	reader      *bufio.Reader
+	host        string
+	unhook      func() bool
+	interrupted chan struct{} // closed once the end of the context has set the deadline
 }
 
 // The source addresses on the loopback: limits by address then apply to the customers and the stranger separately.
@@ -73,8 +74,20 @@ func dial(ctx context.Context, source net.IP, host string) (*conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	unhook := context.AfterFunc(ctx, func() { c.SetDeadline(time.Unix(1, 0)) })
-	return &conn{c, bufio.NewReader(c), host, unhook}, nil
+	interrupted := make(chan struct{})
+	unhook := context.AfterFunc(ctx, func() {
+		defer close(interrupted)
+		c.SetDeadline(time.Unix(1, 0))
+	})
+	return &conn{c, bufio.NewReader(c), host, unhook, interrupted}, nil
+}
+
+// continueFor lets reads and writes continue for a moment although the context has ended. It is called once.
+func (c *conn) continueFor(d time.Duration) {
+	if !c.unhook() {
+		<-c.interrupted // otherwise the end of the context could set its deadline after this one
+	}
+	c.SetDeadline(time.Now().Add(d))
 }
 
 // close ends the connection with a reset, so that thousands of them leave no port waiting.

@@ -193,7 +193,7 @@ func readSlowly(ctx context.Context, from io.Reader, perSecond int) error {
 // drain reads the rest of a held answer for a moment after its turn, and returns the outcome of the connection. The service may have
 // ended the connection long before, which a client that does not read does not notice.
 func drain(c *conn, from io.Reader) string {
-	c.SetDeadline(time.Now().Add(drainTimeout))
+	c.continueFor(drainTimeout)
 	switch _, err := io.Copy(io.Discard, from); {
 	case err == nil:
 		return wholeAnswer
