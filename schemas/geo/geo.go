@@ -51,7 +51,7 @@ func (p Plane) Project(q Point) (east, north float64) {
 	return (q.Lon - p.origin.Lon) * p.perLongitude, (q.Lat - p.origin.Lat) * MetresPerDegree
 }
 
-// At returns the point that lies so many metres to the east and to the north of the origin.
+// At returns the point that lies east metres to the east and north metres to the north of the origin.
 func (p Plane) At(east, north float64) Point {
 	return Point{Lon: p.origin.Lon + east/p.perLongitude, Lat: p.origin.Lat + north/MetresPerDegree}
 }

@@ -62,7 +62,7 @@ func hoursText(s string, asJSON json.RawMessage) string {
 }
 
 // WeekdayHours reads the hours of seven days, Monday first, each from a column of its own: 09:00-12:00 / 14:00-18:00, or fermé. A day
-// without a text is closed. If a day cannot be read, or only says whether the site is open (1, oui), ok is false and the result
+// without a text is closed. If a day cannot be read, or holds no times but 1 or oui, ok is false and the result
 // has the days as texte; if no day says more than that, it is nil.
 func WeekdayHours(days [7]string) (hours json.RawMessage, ok bool) {
 	var w week

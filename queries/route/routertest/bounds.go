@@ -66,7 +66,7 @@ func checkMotorwayPosition(ctx context.Context, s *suite) error {
 	return err
 }
 
-// checkBelowBridge asks for routes to the street from a step beside the bridge above it, and to the bridge from a step beside the
+// checkBelowBridge asks for routes to the street from a step next to the bridge above it, and to the bridge from a step next to the
 // street below: each is the nearest road there, though the other would be the shorter way.
 func checkBelowBridge(ctx context.Context, s *suite) error {
 	const step = 2.5
