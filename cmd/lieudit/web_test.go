@@ -2,52 +2,33 @@ package main
 
 import (
 	"bufio"
-	_ "embed"
-	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
 	"net/url"
-	"os/exec"
-	"regexp"
 	"strings"
 	"sync"
 	"testing"
 
+	"lieudit/cmd/lieudit/browsertest"
 	"lieudit/cmd/lieudit/service"
-	"lieudit/eventstore/leveltest"
 )
 
-//go:embed testdata/browser/page.html
-var pageHTML []byte
-
-// browser is a real browser that resolves every host to this machine, behind TLS: api.exemple.fr is the service, all other
-// hosts show the page.
-type browser struct {
-	path, hostRules, profile string
-	mu                       sync.Mutex
-	preflights               []string // method and headers that preflight requests announced
+// web is a browser that resolves every host to this machine, behind TLS: api.exemple.fr is the service, all other hosts show
+// an empty page.
+type web struct {
+	browser    *browsertest.Browser
+	mu         sync.Mutex
+	preflights []string // method and headers that preflight requests announced
 }
 
-// findChromium is the path of the browser on this machine.
-func findChromium(t *testing.T) string {
+func openWeb(t *testing.T, api string) *web {
 	t.Helper()
-	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
-		if path, err := exec.LookPath(name); err == nil {
-			leveltest.Need(t, leveltest.Usual, "")
-			return path
-		}
-	}
-	leveltest.Need(t, leveltest.Usual, "no browser: apt-get install chromium")
-	return ""
-}
-
-func openBrowser(t *testing.T, api string) *browser {
-	t.Helper()
-	b := &browser{path: findChromium(t), profile: t.TempDir()}
+	b := &web{}
 	target, err := url.Parse(api)
 	if err != nil {
 		t.Fatal(err)
@@ -60,7 +41,7 @@ func openBrowser(t *testing.T, api string) *browser {
 	}
 	shown := func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "text/html; charset=utf-8")
-		w.Write(pageHTML)
+		io.WriteString(w, `<!doctype html><title>Nos magasins</title><link rel="icon" href="data:,">`)
 	}
 	atAPI := secure(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method == http.MethodOptions {
@@ -74,16 +55,15 @@ func openBrowser(t *testing.T, api string) *browser {
 		}
 		service.ServeHTTP(w, r)
 	})
-	b.hostRules = fmt.Sprintf("MAP api.exemple.fr:443 %s,MAP *:443 %s", atAPI, secure(shown))
+	b.browser = browsertest.Start(t, fmt.Sprintf("--host-resolver-rules=MAP api.exemple.fr:443 %s,MAP *:443 %s", atAPI, secure(shown)))
 	return b
 }
 
 // pageRequest is one request of the page's script, and pageResponse what the script can read of the answer.
 type pageRequest struct {
-	Name    string            `json:"name"`
+	Name    string            `json:"-"`
 	URL     string            `json:"url"`
 	Method  string            `json:"method,omitempty"`
-	Mode    string            `json:"mode,omitempty"`
 	Headers map[string]string `json:"headers,omitempty"`
 	Body    string            `json:"body,omitempty"`
 }
@@ -93,41 +73,29 @@ type pageResponse struct {
 	Status                  int
 }
 
-var pageOutputPattern = regexp.MustCompile(`SEEN([A-Za-z0-9+/=]*)NEES`)
+// sendRequest sends a request as the script of a store locator does, and returns what the script gets to see.
+const sendRequest = `(q => fetch(q.url, {method: q.method || "GET", headers: q.headers || {}, body: q.body}).then(
+	async r => JSON.stringify({type: r.type, status: r.status, body: await r.text()}),
+	e => JSON.stringify({error: e.name})))(%s)`
 
-// openPage opens a page whose script sends the requests, and returns what the script read, by name of the request.
-func (b *browser) openPage(t *testing.T, address string, questions ...pageRequest) map[string]pageResponse {
+// sendFromPage opens a page whose script sends the requests, and returns what the script read, by name of the request.
+func (b *web) sendFromPage(t *testing.T, address string, requests ...pageRequest) map[string]pageResponse {
 	t.Helper()
-	list, err := json.Marshal(questions)
-	if err != nil {
-		t.Fatal(err)
-	}
-	cmd := exec.CommandContext(t.Context(), b.path, "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
-		"--disable-background-networking", "--disable-component-update", "--disable-sync", "--no-first-run", "--no-proxy-server",
-		"--ignore-certificate-errors", "--user-data-dir="+b.profile, "--host-resolver-rules="+b.hostRules,
-		"--timeout=30000", "--virtual-time-budget=20000", "--dump-dom", address+"#"+url.PathEscape(string(list)))
-	var stderr strings.Builder
-	cmd.Stderr = &stderr
-	dom, err := cmd.Output()
-	if err != nil {
-		t.Fatalf("browser: %v\n%s", err, stderr.String())
-	}
-	found := pageOutputPattern.FindSubmatch(dom)
-	if found == nil {
-		t.Fatalf("the page at %s saw nothing:\n%s\n%s", address, dom, stderr.String())
-	}
-	text, err := base64.StdEncoding.DecodeString(string(found[1]))
-	if err != nil {
-		t.Fatal(err)
-	}
-	var all []pageResponse
-	if err := json.Unmarshal(text, &all); err != nil || len(all) != len(questions) {
-		t.Fatalf("%d answers to %d questions: %v", len(all), len(questions), err)
-	}
+	page := b.browser.NewPage(t, browsertest.Options{})
+	page.Open(address)
 	seen := map[string]pageResponse{}
-	for _, a := range all {
-		seen[a.Name] = a
+	for _, r := range requests {
+		encoded, err := json.Marshal(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		response := pageResponse{Name: r.Name}
+		if err := json.Unmarshal([]byte(fmt.Sprint(page.Eval(fmt.Sprintf(sendRequest, encoded)))), &response); err != nil {
+			t.Fatal(err)
+		}
+		seen[r.Name] = response
 	}
+	page.Complaints() // of requests to another origin and refusals, which are meant
 	return seen
 }
 
@@ -137,7 +105,7 @@ const searchURL = "https://api.exemple.fr/services/v1/locations/search"
 func TestScriptsReadTheSearchFromAllowedOriginsOnly(t *testing.T) {
 	t.Parallel()
 	svc := startService(t, func(*service.Config) {})
-	b := openBrowser(t, svc.api)
+	b := openWeb(t, svc.api)
 	svc.runCommand(t, "account open Boutiques --plan STARTER --id boutiques")
 	key := svc.runCommand(t, "key issue boutiques --kind publishable --label page --origin https://www.exemple.fr --origin https://*.exemple.fr")
 	bearer := map[string]string{"Authorization": "Bearer " + strings.TrimSpace(key)}
@@ -154,7 +122,7 @@ func TestScriptsReadTheSearchFromAllowedOriginsOnly(t *testing.T) {
 		"Authorization": "Bearer " + strings.TrimSpace(svc.runCommand(t, "key issue boutiques --kind secret --label server")),
 	}}
 
-	seen := b.openPage(t, "https://www.exemple.fr/magasins", search, me, write, keyless, secret)
+	seen := b.sendFromPage(t, "https://www.exemple.fr/magasins", search, me, write, keyless, secret)
 	checkPageResponse(t, seen["search"], 200, "status")
 	checkPageResponse(t, seen["me"], 403, "cle_publiable_hors_perimetre")
 	checkPageResponse(t, seen["write"], 403, "cle_publiable_hors_perimetre")
@@ -162,9 +130,9 @@ func TestScriptsReadTheSearchFromAllowedOriginsOnly(t *testing.T) {
 	if a := seen["secret"]; a.Error == "" { // a script gets no answer with a secret key
 		t.Errorf("the script reads %+v with a secret key", a)
 	}
-	checkPageResponse(t, b.openPage(t, "https://lyon.exemple.fr/", search)["search"], 200, "status")
-	checkPageResponse(t, b.openPage(t, "https://www.exemple.com/", search)["search"], 403, "origine_non_autorisee")
-	checkPageResponse(t, b.openPage(t, "https://api.exemple.fr/page", search)["search"], 403, "origine_absente") // same origin: the browser sends none
+	checkPageResponse(t, b.sendFromPage(t, "https://lyon.exemple.fr/", search)["search"], 200, "status")
+	checkPageResponse(t, b.sendFromPage(t, "https://www.exemple.com/", search)["search"], 403, "origine_non_autorisee")
+	checkPageResponse(t, b.sendFromPage(t, "https://api.exemple.fr/page", search)["search"], 403, "origine_absente") // same origin: the browser sends none
 
 	b.mu.Lock()
 	defer b.mu.Unlock()
