@@ -3,6 +3,8 @@ package browsertest
 import (
 	"encoding/json"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"unicode"
 )
@@ -124,6 +126,40 @@ func (p *Page) click(role, name string, times int) {
 		mouse("mouseReleased", i+1)
 	}
 	p.settle()
+}
+
+// download is a file that a page saves.
+type download struct{ GUID, SuggestedFilename, State string }
+
+// Download clicks as Click does, on what saves a file, and returns the name that the file gets and its content.
+func (p *Page) Download(role, name string) (file string, content []byte) {
+	p.t.Helper()
+	p.mu.Lock()
+	before := len(p.downloads)
+	p.mu.Unlock()
+	p.Click(role, name)
+	var saved download
+	p.poll(func() bool {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		if len(p.downloads) > before {
+			saved = *p.downloads[before]
+		}
+		return saved.State == "completed" || saved.State == "canceled"
+	}, func() string { return fmt.Sprintf("%s %q saves no file", role, name) })
+	content, err := os.ReadFile(filepath.Join(p.context.downloads, saved.GUID))
+	if err != nil {
+		p.fail("%s %q, %s: %v", role, name, saved.State, err)
+	}
+	return saved.SuggestedFilename, content
+}
+
+// Clipboard is the text that the page has copied. All pages of a Browser have one clipboard.
+func (p *Page) Clipboard() string {
+	p.t.Helper()
+	p.require("Browser.grantPermissions", object{"permissions": []string{"clipboardReadWrite"}, "browserContextId": p.context.id}, nil)
+	text, _ := p.Eval("navigator.clipboard.readText()").(string)
+	return text
 }
 
 // prepareField selects the text of a field, so that typing replaces it. It sets the value of a field that takes no text of

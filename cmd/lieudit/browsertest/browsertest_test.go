@@ -133,8 +133,8 @@ func TestAFormIsFilledAndPostedByKeyboard(t *testing.T) {
 			t.Errorf("status %d at %s", p.Status(), p.URL())
 		}
 		p.Back()
-		if p.URL() != url+"/" {
-			t.Errorf("back at %s, want %s/", p.URL(), url)
+		if p.URL() != url+"/" || p.Status() != 200 {
+			t.Errorf("back at %s with %d, want %s/ with 200", p.URL(), p.Status(), url)
 		}
 		p.Fill("Label", strings.Repeat("paste ", 100))
 		p.Click("button", "Create")
@@ -258,6 +258,29 @@ func TestContextsShareNoCookies(t *testing.T) {
 	}
 }
 
+func TestAPageSavesAFileAndCopiesAText(t *testing.T) {
+	t.Parallel()
+	p := shared.Start(t).NewPage(t, Options{})
+	url := website{
+		body:   `<a href="/usage.csv">Save</a> <button>Copy</button>`,
+		script: `document.querySelector("button").onclick = () => navigator.clipboard.writeText("é").then(() => document.title = "Copied")`,
+	}.serve(t)
+	p.Open(url)
+	for range 2 {
+		if file, content := p.Download("link", "Save"); file != "usage.csv" || string(content) != "day;requests\r\n" {
+			t.Errorf("got %s: %q", file, content)
+		}
+	}
+	if requests := p.Requests(); p.URL() != url+"/" || p.Status() != 200 || len(requests) != 3 {
+		t.Errorf("the page is %s, status %d, with %v", p.URL(), p.Status(), requests)
+	}
+	p.Click("button", "Copy")
+	p.WaitUntil("document.title === 'Copied'")
+	if got := p.Clipboard(); got != "é" {
+		t.Errorf("copied %q", got)
+	}
+}
+
 func TestTrafficIsWhatTheServerSent(t *testing.T) {
 	t.Parallel()
 	p := shared.Start(t).NewPage(t, Options{})
@@ -265,6 +288,9 @@ func TestTrafficIsWhatTheServerSent(t *testing.T) {
 	got := p.Traffic()
 	if got["Document"].Requests != 2 || got["Stylesheet"].Requests != 1 || got["Script"].Requests != 1 || got[""].Requests != 4 {
 		t.Errorf("requests %v", got)
+	}
+	if requests := p.Requests(); requests[0].Status != 303 || requests[1].Status != 200 || p.Status() != 200 {
+		t.Errorf("requests %v, status %d", requests, p.Status())
 	}
 	if size := got["Stylesheet"].Bytes; size != len(style) {
 		t.Errorf("%d bytes of style, want %d", size, len(style))

@@ -44,11 +44,12 @@ func (p *tab) handleEvent(m message) {
 func (p *tab) handlePageEvent(m message) {
 	var e struct {
 		FrameID     string
-		Frame       struct{ ID, URL, URLFragment string }
+		Frame       struct{ ID, LoaderID, URL, URLFragment string }
 		Type        string
 		Message     string
 		URL         string
 		Disposition string
+		download
 	}
 	json.Unmarshal(m.Params, &e)
 	switch m.Method {
@@ -60,14 +61,19 @@ func (p *tab) handlePageEvent(m message) {
 		p.isLoading = p.isLoading && e.FrameID != p.frame
 	case "Page.frameNavigated":
 		if e.Frame.ID == p.frame {
-			p.url, p.axeWorld, p.isExpected = e.Frame.URL+e.Frame.URLFragment, 0, false
-			if e.Type == "BackForwardCacheRestore" { // nothing is requested
-				p.requests, p.status = nil, 0
-			}
+			p.url, p.loader, p.axeWorld, p.isExpected = e.Frame.URL+e.Frame.URLFragment, e.Frame.LoaderID, 0, false
 		}
 	case "Page.navigatedWithinDocument":
 		if e.FrameID == p.frame {
 			p.url, p.isExpected = e.URL, false
+		}
+	case "Page.downloadWillBegin":
+		p.downloads = append(p.downloads, &e.download)
+	case "Page.downloadProgress":
+		for _, d := range p.downloads {
+			if d.GUID == e.GUID {
+				d.State = e.State
+			}
 		}
 	case "Page.javascriptDialogOpening":
 		p.complain("dialog", "%s %q", e.Type, e.Message)
@@ -124,21 +130,23 @@ type Request struct {
 	Type   string // as Chromium names it: Document, Stylesheet, Script, Image, Font, Fetch, EventSource, Other
 	Status int
 	// Bytes is the length of the body as it was transferred, that is compressed. It is 0 for an answer from the cache.
-	Bytes int
-	head  int // the length of the status line and the header
+	Bytes  int
+	head   int    // the length of the status line and the header
+	loader string // the document
 }
 
 // Traffic is the number and the size of requests of one type.
 type Traffic struct{ Requests, Bytes int }
 
 // Requests are the requests of the current document so far, in order. The redirects that led to it are among them.
-func (p *Page) Requests() []Request {
+func (p *Page) Requests() (all []Request) {
 	p.evaluate("0", 0)
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	all := make([]Request, 0, len(p.requests))
 	for _, r := range p.requests {
-		all = append(all, *r)
+		if r.loader == p.loader {
+			all = append(all, *r)
+		}
 	}
 	return all
 }
@@ -177,13 +185,10 @@ func (p *tab) handleNetworkEvent(m message) {
 	switch m.Method {
 	case "Network.requestWillBeSent":
 		isDocument := e.Type == "Document" && e.FrameID == p.frame
-		if isDocument && e.RedirectResponse == nil {
-			p.requests, p.byID, p.status = nil, map[string]*Request{}, 0
-		}
 		if r != nil && e.RedirectResponse != nil {
 			r.Status = e.RedirectResponse.Status
 		}
-		p.addRequest(e.RequestID, &Request{URL: e.Request.URL, Type: e.Type})
+		p.addRequest(e.RequestID, &Request{URL: e.Request.URL, Type: e.Type, loader: e.LoaderID})
 		if e.Type == "Document" { // of a frame, which names itself as the document
 			e.DocumentURL = p.url
 		}
@@ -220,7 +225,6 @@ func (p *tab) handleStatus(r *Request, frame string) {
 	switch r.Type {
 	case "Document":
 		if frame == p.frame {
-			p.status = r.Status
 			return
 		}
 	case "Fetch", "XHR", "EventSource":

@@ -25,9 +25,10 @@ type Options struct {
 
 // Context holds cookies and storage that its pages share.
 type Context struct {
-	t       testing.TB
-	browser *Browser
-	id      string
+	t         testing.TB
+	browser   *Browser
+	id        string
+	downloads string // the folder of files that its pages save
 }
 
 // NewContext makes a context without cookies that ends with the test.
@@ -39,12 +40,17 @@ func (b *Browser) NewContext(t testing.TB) *Context {
 	if err := b.call(ctx, "", "Target.createBrowserContext", nil, &made); err != nil {
 		t.Fatal(err)
 	}
-	c := &Context{t, b, made.BrowserContextID}
+	c := &Context{t, b, made.BrowserContextID, t.TempDir()}
 	t.Cleanup(func() {
 		ctx, cancel := limitedContext()
 		defer cancel()
 		b.call(ctx, "", "Target.disposeBrowserContext", object{"browserContextId": c.id}, nil) // it ends with Chromium otherwise
 	})
+	if err := b.call(ctx, "", "Browser.setDownloadBehavior", object{
+		"behavior": "allowAndName", "browserContextId": c.id, "downloadPath": c.downloads, "eventsEnabled": true,
+	}, nil); err != nil {
+		t.Fatal(err)
+	}
 	return c
 }
 
@@ -57,7 +63,7 @@ func (b *Browser) NewPage(t testing.TB, o Options) *Page {
 // NewPage opens an empty page that shares the context's cookies.
 func (c *Context) NewPage(o Options) *Page {
 	c.t.Helper()
-	p := &Page{c.t, &tab{browser: c.browser}}
+	p := &Page{c.t, &tab{browser: c.browser, context: c}}
 	var target struct{ TargetID string }
 	p.require("Target.createTarget", object{"url": "about:blank", "browserContextId": c.id}, &target)
 	var attached struct{ SessionID string }
@@ -137,18 +143,20 @@ type Page struct {
 // tab is the state of a tab that its events change.
 type tab struct {
 	browser        *Browser
+	context        *Context
 	options        Options
 	session, frame string
 
 	mu         sync.Mutex
 	isExpected bool // whether the driver has begun a navigation that has not reached its document
 	isLoading  bool
-	url        string // of the document
-	axeWorld   int    // the world of the document that has axe-core, if it has one
-	status     int    // of the document's answer
-	requests   []*Request
+	url        string     // of the document
+	axeWorld   int        // the world of the document that has axe-core, if it has one
+	loader     string     // of the document: what Chromium calls its load
+	requests   []*Request // of all documents
 	byID       map[string]*Request
 	complaints []string
+	downloads  []*download
 }
 
 // With returns the same tab for a subtest: what fails, fails t.
@@ -251,11 +259,17 @@ func (p *Page) URL() string {
 	return p.url
 }
 
-// Status is the status of the answer that the document came with. It is 0 if Back has found the document in memory.
+// Status is the status of the answer that the document came with.
 func (p *Page) Status() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.status
+	status := 0
+	for _, r := range p.requests {
+		if r.loader == p.loader && r.Type == "Document" {
+			status = r.Status // of the last one, after redirects
+		}
+	}
+	return status
 }
 
 // errScript is the exception of an Eval's script.
