@@ -98,6 +98,7 @@ func packagesWithoutGoroutines() []string {
 		"lieudit/cmd/lieudit/guide",
 		"lieudit/eventstore/deadlinetest",
 		"lieudit/http/csvfile",
+		"lieudit/http/pages/chart",
 		"lieudit/http/sitefile/clean",
 		"lieudit/http/sitefile/record",
 		"lieudit/http/sitefile/record/xlsx",
