@@ -245,6 +245,43 @@ func (p *Page) Press(key string) {
 	p.settle()
 }
 
+// TabOrder are the elements that the Tab key reaches, as Focused describes them, from the first to the last. The focus is on
+// none of them afterwards.
+func (p *Page) TabOrder() (order []string) {
+	p.t.Helper()
+	p.Eval("document.activeElement.blur(), getSelection().collapse(document.body, 0)")
+	for {
+		p.Press("Tab")
+		if p.Eval("document.activeElement === document.body") == true {
+			return order
+		}
+		if order = append(order, p.Focused()); len(order) > mostStops {
+			p.fail("the Tab key does not leave the page: %q", order)
+		}
+	}
+}
+
+// mostStops is more than a page has elements for the Tab key.
+const mostStops = 1000
+
+// TabTo presses Tab until the element of a role and a name has the focus, as a person without a mouse does.
+func (p *Page) TabTo(role, name string) {
+	p.t.Helper()
+	want := (&axNode{Role: axValue{role}, Name: axValue{name}}).title()
+	var passed []string
+	for len(passed) < mostStops {
+		p.Press("Tab")
+		at := p.Focused()
+		if at == want {
+			return
+		}
+		if passed = append(passed, at); len(passed) > 1 && at == passed[0] {
+			break
+		}
+	}
+	p.fail("the Tab key does not reach %s, only %q", want, passed)
+}
+
 // modifierBits are the modifiers of a key as the protocol has them.
 var modifierBits = map[string]int{"Alt": 1, "Control": 2, "Meta": 4, "Shift": 8}
 

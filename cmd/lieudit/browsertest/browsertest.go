@@ -9,9 +9,17 @@
 //	      │                                 │  events: complaints, requests
 //	      └── connection: calls and events of the DevTools protocol, over two pipes
 //
+//	page := browsers.Start(t).NewPage(t, browsertest.Options{Width: 360, Language: "fr"})
+//	page.Open(url)
+//	page.Fill("Nom", "vitrine")
+//	page.Click("button", "Créer")
+//	page.WaitFor("ld_sk_")
+//	browsertest.CheckPage(t, page)
+//
 // Pages of one NewContext share cookies, as tabs of one browser do; those of two contexts share nothing. A Page fails its
 // test with the page's address and the path of a screenshot; Page.With hands it to a subtest. A complaint that a test never
-// asks for fails the test at its end.
+// asks for fails the test at its end. Start the server first and make the page after it, so that the page closes before the
+// server ends; otherwise a stream of events that is cut is a complaint.
 //
 // Everything works with JavaScript off as well, Eval and CheckPage included, for the driver's own scripts are not the page's.
 // Only promises, timers and animation frames of an Eval never come then.

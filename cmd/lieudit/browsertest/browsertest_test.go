@@ -3,6 +3,7 @@ package browsertest
 import (
 	"fmt"
 	"image/png"
+	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
@@ -41,6 +42,10 @@ func TestEachFaultOfAPageIsFound(t *testing.T) {
 	t.Parallel()
 	const noPolicy = "frame-ancestors 'none'"
 	foreign := website{}.serve(t)
+	pages := map[bool]*Page{}
+	for _, noScript := range []bool{false, true} {
+		pages[noScript] = shared.Start(t).NewPage(t, Options{Width: 360, NoScript: noScript})
+	}
 	for name, c := range map[string]struct {
 		site     website
 		noScript bool
@@ -70,8 +75,7 @@ func TestEachFaultOfAPageIsFound(t *testing.T) {
 		"failing request":        {website{script: `fetch("/fails").then(() => document.title = "failed")`}, false, "failed load: Fetch"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			p := shared.Start(t).NewPage(t, Options{Width: 360, NoScript: c.noScript})
+			p := pages[c.noScript].With(t)
 			p.Open(c.site.serve(t))
 			if strings.Contains(c.site.script, "title") {
 				p.WaitUntil("document.title === 'failed'")
@@ -247,15 +251,51 @@ func TestOptionsReachThePage(t *testing.T) {
 	}
 }
 
-func TestContextsShareNoCookies(t *testing.T) {
+func TestOnlyPagesOfOneContextShareCookies(t *testing.T) {
 	t.Parallel()
 	b, url := shared.Start(t), website{}.serve(t)
-	one := b.NewContext(t)
+	one, other := b.NewContext(t), b.NewContext(t)
+	other.SetCookie(url, &http.Cookie{Name: "planted", Value: "x", HttpOnly: true, SameSite: http.SameSiteLaxMode})
 	one.NewPage(Options{}).Open(url + "/cookie")
-	for page, want := range map[*Page]string{one.NewPage(Options{}): "1 cookies", b.NewPage(t, Options{}): "0 cookies"} {
-		page.Open(url + "/cookie")
-		page.WaitFor(want)
+	for c, want := range map[*Context]string{one: "[session]", other: "[planted]", b.NewContext(t): "[]"} {
+		p := c.NewPage(Options{})
+		p.Open(url + "/cookie")
+		p.WaitFor("sent " + want)
 	}
+	planted := slices.DeleteFunc(other.Cookies(), func(c *http.Cookie) bool { return c.Name != "planted" })
+	if len(planted) != 1 || planted[0].Value != "x" || !planted[0].HttpOnly || planted[0].Secure || planted[0].SameSite != http.SameSiteLaxMode || len(other.Cookies()) != 2 {
+		t.Errorf("cookies %v", other.Cookies())
+	}
+}
+
+func TestTheTabKeyReachesWhatItReaches(t *testing.T) {
+	t.Parallel()
+	p := shared.Start(t).NewPage(t, Options{})
+	p.Open(website{body: `<a href="/">One</a><button disabled>Two</button><div role="button">Three</div><input aria-label="Four"><button>Five</button>`}.serve(t))
+	if got, want := p.TabOrder(), []string{`link "One"`, `textbox "Four"`, `button "Five"`}; !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	p.TabTo("textbox", "Four")
+	p.TabTo("link", "One") // around the end
+	failed := &fatal{TB: t}
+	if message := failed.run(func() { p.With(failed).TabTo("button", "Three") }); !strings.Contains(message, `does not reach button "Three"`) {
+		t.Errorf("got %q", message)
+	}
+}
+
+func TestAStreamOfEventsLetsAPageLoadAndEnd(t *testing.T) {
+	t.Parallel()
+	url := website{body: `<p id="live">waiting</p><a href="/refuses">Leave</a>`, script: `
+		const live = document.getElementById("live");
+		if (live) new EventSource("/live").onmessage = e => live.textContent = e.data`}.serve(t)
+	p := shared.Start(t).NewPage(t, Options{})
+	p.Open(url)
+	p.WaitFor("event 1")
+	p.Reload()
+	p.WaitFor("event 1")
+	p.Click("link", "Leave")
+	p.WaitFor("Refused")
+	CheckPage(t, p)
 }
 
 func TestAPageSavesAFileAndCopiesAText(t *testing.T) {

@@ -18,6 +18,7 @@ type Options struct {
 	Width, Height int
 	Dark          bool   // prefers-color-scheme
 	ReducedMotion bool   // prefers-reduced-motion
+	ForcedColors  bool   // forced-colors, as a contrast theme of Windows
 	Print         bool   // the style sheets of print
 	Language      string // Accept-Language, as "fr" or "fr-CA,fr;q=0.9"
 	NoScript      bool   // JavaScript off
@@ -34,24 +35,29 @@ type Context struct {
 // NewContext makes a context without cookies that ends with the test.
 func (b *Browser) NewContext(t testing.TB) *Context {
 	t.Helper()
-	ctx, cancel := limitedContext()
-	defer cancel()
 	var made struct{ BrowserContextID string }
-	if err := b.call(ctx, "", "Target.createBrowserContext", nil, &made); err != nil {
-		t.Fatal(err)
-	}
-	c := &Context{t, b, made.BrowserContextID, t.TempDir()}
+	c := &Context{t: t, browser: b, downloads: t.TempDir()}
+	c.require("Target.createBrowserContext", nil, &made)
+	c.id = made.BrowserContextID
 	t.Cleanup(func() {
 		ctx, cancel := limitedContext()
 		defer cancel()
 		b.call(ctx, "", "Target.disposeBrowserContext", object{"browserContextId": c.id}, nil) // it ends with Chromium otherwise
 	})
-	if err := b.call(ctx, "", "Browser.setDownloadBehavior", object{
+	c.require("Browser.setDownloadBehavior", object{
 		"behavior": "allowAndName", "browserContextId": c.id, "downloadPath": c.downloads, "eventsEnabled": true,
-	}, nil); err != nil {
-		t.Fatal(err)
-	}
+	}, nil)
 	return c
+}
+
+// require calls a method of the browser that must succeed.
+func (c *Context) require(method string, params object, result any) {
+	c.t.Helper()
+	ctx, cancel := limitedContext()
+	defer cancel()
+	if err := c.browser.call(ctx, "", method, params, result); err != nil {
+		c.t.Fatal(err)
+	}
 }
 
 // NewPage opens an empty page in a context of its own.
@@ -127,6 +133,7 @@ func (o Options) settings(userAgent string) []setting {
 		{"Emulation.setEmulatedMedia", object{"media": chosen(o.Print, "print"), "features": []object{
 			{"name": "prefers-color-scheme", "value": colours},
 			{"name": "prefers-reduced-motion", "value": chosen(o.ReducedMotion, "reduce")},
+			{"name": "forced-colors", "value": chosen(o.ForcedColors, "active")},
 		}}},
 		{"Emulation.setUserAgentOverride", object{"userAgent": userAgent, "acceptLanguage": o.Language}},
 		{"Emulation.setLocaleOverride", object{"locale": locale}},

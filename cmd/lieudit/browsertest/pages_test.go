@@ -56,7 +56,11 @@ func (s website) serve(t testing.TB) (url string) {
 		s.writePage(w, http.StatusOK, "<p>"+r.Header.Get("Accept-Language")+"</p>")
 	})
 	mux.HandleFunc("GET /cookie", func(w http.ResponseWriter, r *http.Request) {
-		body := fmt.Sprintf("<p>%d cookies</p>", len(r.Cookies()))
+		var names []string
+		for _, c := range r.Cookies() {
+			names = append(names, c.Name)
+		}
+		body := fmt.Sprintf("<p>sent %s</p>", names)
 		http.SetCookie(w, &http.Cookie{Name: "session", Value: "x", HttpOnly: true})
 		s.writePage(w, http.StatusOK, body)
 	})
@@ -70,6 +74,12 @@ func (s website) serve(t testing.TB) (url string) {
 		packed := gzip.NewWriter(w)
 		fmt.Fprint(packed, s.script)
 		packed.Close()
+	})
+	mux.HandleFunc("GET /live", func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/event-stream")
+		fmt.Fprint(w, "data: event 1\n\n")
+		http.NewResponseController(w).Flush()
+		<-r.Context().Done()
 	})
 	mux.HandleFunc("GET /fails", func(w http.ResponseWriter, r *http.Request) { http.Error(w, "no", http.StatusInternalServerError) })
 	mux.HandleFunc("GET /refuses", func(w http.ResponseWriter, r *http.Request) {
@@ -86,6 +96,9 @@ func (s website) serve(t testing.TB) (url string) {
 			r.Form["label"], r.Form["kind"], r.Form["until"], r.Form["live"], r.Form["reason"]))
 	})
 	server := httptest.NewServer(mux)
-	t.Cleanup(server.Close)
+	t.Cleanup(func() {
+		server.CloseClientConnections() // a page that the browser keeps in memory has its stream still
+		server.Close()
+	})
 	return server.URL
 }
