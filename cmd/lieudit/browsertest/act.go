@@ -304,6 +304,9 @@ func (p *Page) pressKey(key string) {
 	switch code, isNamed := keyCodes[key]; {
 	case isNamed:
 		event["windowsVirtualKeyCode"] = code
+		if key == " " {
+			event["code"] = "Space"
+		}
 	case len(characters) != 1:
 		p.fail("there is no key %q", key)
 	case unicode.IsLetter(characters[0]) && characters[0] < unicode.MaxASCII:

@@ -28,6 +28,20 @@ func TestAPageWithoutAFaultHasNoComplaint(t *testing.T) {
 	}
 }
 
+func TestACheckWaitsForWhatFadesIn(t *testing.T) {
+	t.Parallel()
+	p := shared.Start(t).NewPage(t, Options{})
+	p.Open(website{body: `<p>1 204 times</p><p class="busy"></p><button>Show</button>`, script: `
+		document.querySelector("button").onclick = () => {
+		const p = document.createElement("p");
+		p.className = "fading";
+		p.textContent = "Legible in the end";
+		document.querySelector("main").append(p)}`}.serve(t))
+	p.WaitFor("1 204 times\n\tShow")
+	p.Click("button", "Show")
+	CheckPage(t, p) // the text has too little contrast before
+}
+
 // reports records what a check reports, in place of a test.
 type reports struct {
 	testing.TB

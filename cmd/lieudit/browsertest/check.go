@@ -4,7 +4,6 @@ import (
 	_ "embed"
 	"encoding/json"
 	"fmt"
-	"strings"
 	"testing"
 )
 
@@ -30,8 +29,12 @@ const findOverflow = `(() => {
 	return [root.scrollWidth + " pixels wide in " + width, ...wide.slice(-5).map(e => e.outerHTML.slice(0, 120))];
 })()`
 
+// isStill is whether nothing on the page moves or fades but what does so without end.
+const isStill = `document.getAnimations().every(a => a.playState !== "running" || a.effect.getComputedTiming().endTime === Infinity)`
+
 // CheckPage demands what holds for every page in every state. It reports everything that does not to t, and fails nothing
-// otherwise: no complaint since the last call of Complaints, no horizontal scroll, no accessibility violation.
+// otherwise: no complaint since the last call of Complaints, no horizontal scroll, no accessibility violation. It waits for the
+// end of transitions first: a text that is fading in is not legible yet.
 func CheckPage(t testing.TB, p *Page) {
 	t.Helper()
 	for _, fault := range p.With(t).faults() {
@@ -42,6 +45,7 @@ func CheckPage(t testing.TB, p *Page) {
 // faults are what CheckPage reports.
 func (p *Page) faults() []string {
 	p.t.Helper()
+	p.WaitUntil(isStill)
 	found := p.Complaints()
 	overflow, ok := p.Eval(findOverflow).([]any)
 	if !ok {
@@ -72,8 +76,7 @@ func (p *Page) accessibilityViolations() (found []string) {
 		p.fail("axe-core: %v", err)
 	}
 	for _, v := range violations {
-		summary := strings.Join(strings.Fields(v.Summary), " ")
-		found = append(found, fmt.Sprintf("accessibility %s: %s: %s: %s (%s)", v.Rule, v.Selector, v.Help, abbreviate(v.HTML), summary))
+		found = append(found, fmt.Sprintf("accessibility %s: %s: %s: %s (%s)", v.Rule, v.Selector, v.Help, abbreviate(v.HTML), foldSpaces(v.Summary)))
 	}
 	return found
 }

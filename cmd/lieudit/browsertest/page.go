@@ -322,16 +322,18 @@ func (p *Page) Text() string {
 	return text
 }
 
-// WaitFor waits until the page shows a text.
+// WaitFor waits until the page shows a text. Any white space is as good as any other, as it is for a reader.
 func (p *Page) WaitFor(text string) {
 	p.t.Helper()
 	var shown any
 	p.poll(func() bool {
 		shown, _ = p.evaluate(shownText, 0) // an error while the page changes
-		s, _ := shown.(string)
-		return strings.Contains(s, text)
+		return strings.Contains(foldSpaces(fmt.Sprint(shown)), foldSpaces(text))
 	}, func() string { return fmt.Sprintf("%q does not appear in:\n%v", text, shown) })
 }
+
+// foldSpaces makes one space of any white space.
+func foldSpaces(text string) string { return strings.Join(strings.Fields(text), " ") }
 
 // WaitUntil waits until a JavaScript expression is true.
 func (p *Page) WaitUntil(expression string) {

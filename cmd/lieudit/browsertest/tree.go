@@ -30,7 +30,7 @@ func (v axValue) String() string {
 	if v.Value == nil {
 		return ""
 	}
-	return strings.Join(strings.Fields(fmt.Sprint(v.Value)), " ")
+	return foldSpaces(fmt.Sprint(v.Value))
 }
 
 // property is the value of a property, or "".
@@ -54,7 +54,7 @@ func (p *Page) accessibilityTree() (axTree, error) {
 
 // named are the nodes of some roles with a name. Hidden ones are not in the tree.
 func (tree axTree) named(roles []string, name string) (found []*axNode) {
-	name = strings.Join(strings.Fields(name), " ")
+	name = foldSpaces(name)
 	for _, n := range tree {
 		if !n.Ignored && slices.Contains(roles, n.Role.String()) && n.Name.String() == name {
 			found = append(found, n)
