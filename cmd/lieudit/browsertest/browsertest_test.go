@@ -38,6 +38,7 @@ func TestACheckWaitsForWhatFadesIn(t *testing.T) {
 		p.textContent = "Legible in the end";
 		document.querySelector("main").append(p)}`}.serve(t))
 	p.WaitFor("1 204 times\n\tShow")
+	CheckPage(t, p)
 	p.Click("button", "Show")
 	CheckPage(t, p) // the text has too little contrast before
 }

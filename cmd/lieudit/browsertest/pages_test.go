@@ -45,7 +45,7 @@ func (s website) writePage(w http.ResponseWriter, status int, body string) {
 
 const style = `button, input, select { min-height: 30px } body { color: #000; background: #fff }
 	.wide { width: 2000px } .box { overflow-x: auto } .pale { color: #ddd } .dot { display: inline-block; width: 8px; height: 8px }
-	.fading { animation: fade 1s } .busy { animation: fade 1s infinite } @keyframes fade { from { opacity: .05 } }
+	.fading { animation: fade 2s step-end } .busy { animation: fade 1s infinite } @keyframes fade { from { opacity: .05 } }
 	@media (prefers-color-scheme: dark) { body { color: #fff; background: #000 } }`
 
 // serve serves the site until the test ends.
