@@ -1,6 +1,7 @@
 package browsertest
 
 import (
+	"bytes"
 	"fmt"
 	"image/png"
 	"net/http"
@@ -191,7 +192,7 @@ func TestAPersonCannotUseWhatIsAmbiguousOrDisabled(t *testing.T) {
 	if message := failed.run(func() { p.With(failed).Click("button", "Revoke") }); !strings.Contains(message, `2 elements are button "Revoke"`) || !strings.Contains(message, p.URL()) {
 		t.Errorf("got %q", message)
 	}
-	if _, path, _ := strings.Cut(failed.message, "screenshot: "); !isPicture(t, path, 1280) {
+	if !isPicture(failed.screenshot, 1280) {
 		t.Errorf("no screenshot: %q", failed.message)
 	}
 	p.Eval(`setTimeout(() => document.querySelector("[disabled]").disabled = false, 50)`)
@@ -201,7 +202,8 @@ func TestAPersonCannotUseWhatIsAmbiguousOrDisabled(t *testing.T) {
 // fatal is a test that fails without an end of the real one.
 type fatal struct {
 	testing.TB
-	message string
+	message    string
+	screenshot []byte
 }
 
 func (f *fatal) Fatalf(format string, args ...any) {
@@ -215,19 +217,15 @@ func (f *fatal) run(act func()) string {
 		defer func() { recover() }()
 		act()
 	}()
+	_, path, _ := strings.Cut(f.message, "screenshot: ")
+	f.screenshot, _ = os.ReadFile(path) // none of a tab that has crashed
+	os.Remove(path)
 	return f.message
 }
 
-// isPicture reports whether a file is a PNG of a width, and removes it.
-func isPicture(t *testing.T, path string, width int) bool {
-	t.Helper()
-	defer os.Remove(path)
-	file, err := os.Open(path)
-	if err != nil {
-		return false
-	}
-	defer file.Close()
-	config, err := png.DecodeConfig(file)
+// isPicture reports whether a file's content is a PNG of a width.
+func isPicture(content []byte, width int) bool {
+	config, err := png.DecodeConfig(bytes.NewReader(content))
 	return err == nil && config.Width == width
 }
 
@@ -257,8 +255,9 @@ func TestOptionsReachThePage(t *testing.T) {
 		t.Errorf("language %v", got)
 	}
 	path := filepath.Join(t.TempDir(), "new", "page.png")
-	if p.Screenshot(path); !isPicture(t, path, 360) {
-		t.Error("no screenshot of the whole width")
+	p.Screenshot(path)
+	if picture, err := os.ReadFile(path); err != nil || !isPicture(picture, 360) {
+		t.Errorf("no screenshot of the whole width: %v", err)
 	}
 	p.ApplyOptions(Options{})
 	if p.Eval(`matchMedia("(width: 1280px) and (prefers-color-scheme: light) and (prefers-reduced-motion: no-preference)").matches`) != true {
