@@ -28,6 +28,14 @@ func (c *Codec) WithFormat(hasFormat func(ctx context.Context, format int) (bool
 	return &Codec{c.vault, hasFormat}
 }
 
+// HasFormat reports whether the log has a format or a higher one, for commands that have no earlier form of their events.
+func (c *Codec) HasFormat(ctx context.Context, format int) (bool, error) {
+	if c.hasFormat == nil {
+		return true, nil
+	}
+	return c.hasFormat(ctx, format)
+}
+
 // Encode makes one append to a stream out of events. Event ids are derived from command and the event's index; the last event
 // gets the end mark. Sealing is random, so keep the result to send the append again. An event that is not in the catalog is
 // event.ErrUnknownType.
@@ -72,10 +80,7 @@ func dependsOnFormat(meta Metadata, events []event.Event) bool {
 
 // sealsTexts reports whether the log's format allows sealed labels, names and reasons.
 func (c *Codec) sealsTexts(ctx context.Context) (bool, error) {
-	if c.hasFormat == nil {
-		return true, nil
-	}
-	return c.hasFormat(ctx, event.SealedTextFormat)
+	return c.HasFormat(ctx, event.SealedTextFormat)
 }
 
 func (c *Codec) encodeEvent(ctx context.Context, stream string, meta Metadata, e event.Event) (ProposedEvent, error) {

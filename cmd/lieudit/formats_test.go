@@ -81,6 +81,9 @@ func startOnPackedFolder(t *testing.T, packed string) (*testService, datafolderK
 	t.Helper()
 	data := filepath.Join(t.TempDir(), "data")
 	unpackFolder(t, packed, data)
+	if err := os.Remove(filepath.Join(data, "clock")); err != nil && !errors.Is(err, fs.ErrNotExist) { // it may be of this machine, and knows the time since
+		t.Fatal(err)
+	}
 	text, err := os.ReadFile(filepath.Join(data, keysFile))
 	if err != nil {
 		t.Fatal(err)
@@ -145,7 +148,7 @@ func packNewDataFolder(t *testing.T, file string) {
 		"ban generate --addresses 400 --out " + addresses, "ban import --millesime 2026-11-01 --data " + svc.data + " " + addresses,
 		"roads generate --segments 1500 --out " + roads, "roads import --date 2026-11-02 --data " + svc.data + " " + roads,
 		`account open "Mairie de Mende" --plan BUSINESS --quota 5000 --id mende`, `account open "Ancien client" --plan STARTER --id ancien`, "key issue ancien --label kept",
-		"account close ancien --reason fin", "account erase ancien --reason demande", "token issue --role auditor --label audit",
+		"account close ancien --yes --reason fin", "account erase ancien --yes --reason demande", "token issue --role auditor --label audit",
 	} {
 		svc.runCommand(t, line)
 	}

@@ -44,6 +44,9 @@ type State struct {
 	Reason    event.Personal // of the revocation; sealed in decisions, in clear in what Revoke returns
 
 	OmitsLabel, OmitsReason bool // Revoke left it out, because the vault gave no data key at once
+
+	links    map[string]link    // by id
+	sessions map[string]Session // by id
 }
 
 // Aggregate describes how token streams are folded.
@@ -56,19 +59,22 @@ func Evolve(s *State, rec commands.Record) {
 		*s = State{Issued: e, IssuedAt: rec.At, IssuedBy: rec.Actor}
 	case event.TokenRevoked:
 		s.RevokedAt, s.RevokedBy, s.Reason = rec.At, rec.Actor, rec.Reason
+	default:
+		s.evolveSessions(rec)
 	}
 }
 
 // Tokens handles the commands on customer-area tokens. It is safe for concurrent use.
 type Tokens struct {
 	handler  *commands.Handler[State]
+	codec    *eventstore.Codec
 	prefixes token.Prefixes
 	now      func() time.Time
 }
 
 // New returns the handler for the tokens of a log. It makes tokens with the given prefixes; now is the wall clock.
 func New(store eventstore.Store, codec *eventstore.Codec, prefixes token.Prefixes, now func() time.Time) *Tokens {
-	return &Tokens{commands.NewHandler(Aggregate, store, codec), prefixes, now}
+	return &Tokens{commands.NewHandler(Aggregate, store, codec), codec, prefixes, now}
 }
 
 // TokenRequest describes the token to make. Account is set for the roles that act for one account, and empty otherwise.
@@ -94,20 +100,25 @@ func (t *Tokens) Issue(ctx context.Context, meta commands.Metadata, req TokenReq
 // Claim records a token that the caller made, under an id that only one caller can claim: the others get ErrAlreadyIssued.
 // Claiming the same token again is not an error and records nothing.
 func (t *Tokens) Claim(ctx context.Context, meta commands.Metadata, id, plaintext string, req TokenRequest) (IssuedToken, error) {
-	hash := token.HashOf(plaintext)
-	issued := event.TokenIssued{
-		Token: id, Role: string(req.Role), Account: req.Account, Label: event.Personal(req.Label), Hash: hash[:], Hint: t.prefixes.Hint(plaintext),
-	}
+	issued := t.newToken(id, plaintext, req)
 	position, err := t.handler.Handle(ctx, id, meta, func(s *State) commands.Result {
 		switch {
 		case s.Issued.Token == "":
 			return commands.Append(issued)
-		case bytes.Equal(s.Issued.Hash, hash[:]):
+		case bytes.Equal(s.Issued.Hash, issued.Hash):
 			return commands.Result{}
 		}
 		return commands.Refuse(ErrAlreadyIssued)
 	})
 	return IssuedToken{issued, plaintext, position}, err
+}
+
+// newToken is the event that issues a token under an id.
+func (t *Tokens) newToken(id, plaintext string, req TokenRequest) event.TokenIssued {
+	hash := token.HashOf(plaintext)
+	return event.TokenIssued{
+		Token: id, Role: string(req.Role), Account: req.Account, Label: event.Personal(req.Label), Hash: hash[:], Hint: t.prefixes.Hint(plaintext),
+	}
 }
 
 // Revoke revokes a token permanently and returns its new state. It is idempotent: a second revocation records nothing. For an

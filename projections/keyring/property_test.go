@@ -27,6 +27,14 @@ type randomHistory struct {
 	names    []string // of accounts, in the order they were opened
 	keys     map[string]*grant.Grant
 	tokens   map[string]*grant.TokenGrant
+	passes   map[string]plainPass // by secret
+	lastPass time.Time            // when the last was made
+}
+
+type plainPass struct {
+	token, id string
+	isSession bool
+	expires   time.Time
 }
 
 type plainAccount struct {
@@ -75,7 +83,7 @@ func (c *randomHistory) closedAt(id string) time.Time {
 
 func newRandomHistory(seed uint64) *randomHistory {
 	return &randomHistory{Rand: rand.New(rand.NewPCG(seed, 0)), fakeLog: newFakeLog(), now: startTime,
-		accounts: map[string]*plainAccount{}, keys: map[string]*grant.Grant{}, tokens: map[string]*grant.TokenGrant{}}
+		accounts: map[string]*plainAccount{}, keys: map[string]*grant.Grant{}, tokens: map[string]*grant.TokenGrant{}, passes: map[string]plainPass{}}
 }
 
 func (c *randomHistory) nearFuture() time.Time {
@@ -105,8 +113,12 @@ func (c *randomHistory) appendRandom() {
 		c.issueKey()
 	case n < 72:
 		c.issueToken()
-	case n < 80:
+	case n < 77:
 		c.changeOrigins()
+	case n < 85:
+		c.issuePass()
+	case n < 87:
+		c.closeSession()
 	case n < 98:
 		c.revokeCredentials()
 	default:
@@ -179,6 +191,43 @@ func (c *randomHistory) issueToken() {
 	c.add("token-"+p.TokenID, c.now, event.TokenIssued{Token: p.TokenID, Role: string(p.Role), Account: p.Account, Hash: h[:], Hint: p.Hint})
 }
 
+func (c *randomHistory) issuePass() {
+	ids := slices.Sorted(maps.Keys(c.tokens))
+	if len(ids) == 0 {
+		return
+	}
+	of := c.tokens[ids[c.IntN(len(ids))]]
+	p := plainPass{of.TokenID, fmt.Sprintf("p-%x", c.Uint64()), c.IntN(2) == 0, c.now.Add(time.Duration(1+c.IntN(100)) * time.Hour)}
+	h, tokenHash := hash("secret "+p.id), hash(p.token)
+	c.passes["secret "+p.id], c.lastPass = p, c.now
+	if p.isSession {
+		c.add("token-"+p.token, c.now, event.SessionOpened{Token: p.token, Session: p.id, Hash: h[:], TokenHash: tokenHash[:], Expires: p.expires})
+		return
+	}
+	c.add("token-"+p.token, c.now, event.SessionLinkIssued{Token: p.token, Link: p.id, Hash: h[:], TokenHash: tokenHash[:], Expires: p.expires})
+}
+
+// countKeptPasses counts the passes that had not expired when the last one was made.
+func (c *randomHistory) countKeptPasses() (n int) {
+	for _, p := range c.passes {
+		if p.expires.After(c.lastPass) {
+			n++
+		}
+	}
+	return n
+}
+
+func (c *randomHistory) closeSession() {
+	for _, secret := range slices.Sorted(maps.Keys(c.passes)) {
+		if p := c.passes[secret]; p.isSession {
+			h := hash(secret)
+			c.add("token-"+p.token, c.now, event.SessionClosed{Token: p.token, Session: p.id, Hash: h[:]})
+			delete(c.passes, secret)
+			return
+		}
+	}
+}
+
 func (c *randomHistory) changeOrigins() {
 	for k, g := range c.shuffledKeys() {
 		if g.Kind == token.Publishable {
@@ -233,6 +282,36 @@ func (c *randomHistory) expectedTerms(id string, at time.Time) (t grant.Terms, o
 	return t, a.closed.IsZero() && agency.closed.IsZero()
 }
 
+// checkPass compares what a ring says of a pass with the rules.
+func (c *randomHistory) checkPass(t *testing.T, r *Ring, secret string, at time.Time) {
+	t.Helper()
+	p := c.passes[secret]
+	want, wantOK := c.tokens[p.token]
+	wantOK = wantOK && at.Before(p.expires) && (want.Account == "" || c.accounts[want.Account].closed.IsZero())
+	given, isSession := r.FindSession(hash(secret), at)
+	found, isLink := r.FindLink(hash(secret), at)
+	if isSession != (wantOK && p.isSession) || isLink != (wantOK && !p.isSession) {
+		t.Errorf("%+v: session %v, link %v, want %v", p, isSession, isLink, wantOK)
+		return
+	}
+	if isSession {
+		found = given
+		if found.Session != p.id {
+			t.Errorf("session %s is called %s", p.id, found.Session)
+		}
+		found.Session = ""
+	}
+	if wantOK && found != *want {
+		t.Errorf("%+v gives %+v, want %+v", p, found, *want)
+	}
+	if _, ok := r.FindToken(hash(secret)); ok {
+		t.Errorf("%+v is taken for a token", p)
+	}
+	if _, ok := r.FindKey(hash(secret), at); ok {
+		t.Errorf("%+v is taken for a key", p)
+	}
+}
+
 // checkAnswers compares all of a ring's answers at an instant with the rules.
 func (c *randomHistory) checkAnswers(t *testing.T, r *Ring, at time.Time) {
 	t.Helper()
@@ -249,6 +328,9 @@ func (c *randomHistory) checkAnswers(t *testing.T, r *Ring, at time.Time) {
 		if got, ok := r.Terms(id, at); ok != wantOK || ok && got != want {
 			t.Errorf("%s: got %+v, %v, want %+v, %v", id, got, ok, want, wantOK)
 		}
+	}
+	for secret := range c.passes {
+		c.checkPass(t, r, secret, at)
 	}
 	for id, want := range c.tokens {
 		wantOK := want.Account == "" || c.accounts[want.Account].closed.IsZero()
@@ -297,7 +379,7 @@ func TestAnyHistoryGivesTheSameAnswersFromZeroFromASnapshotAndByTheRules(t *test
 			c.checkAnswers(t, whole, c.now.Add(wait))
 			c.checkAnswers(t, twin, c.now.Add(wait))
 		}
-		if a, b := whole.state.Load().byHash.live, len(c.keys)+len(c.tokens); a != b {
+		if a, b := whole.state.Load().byHash.live, len(c.keys)+len(c.tokens)+c.countKeptPasses(); a != b {
 			t.Errorf("%d credentials, want %d", a, b)
 		}
 		if t.Failed() {

@@ -2,6 +2,7 @@ package keyring
 
 import (
 	"bufio"
+	"container/heap"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -263,8 +264,13 @@ func (c *cursor) keyRows(s *state, expected int) {
 		k, text, origins := c.readKey(kind), c.bytes(c.upTo(maxText)), c.texts()
 		c.bad = c.bad || int(k.idLen) > len(text)
 		s.byHash.addEntry(fingerprint(&k.hash), s.keys.rows)
+		if kind.isPass() {
+			p := foundKey{key: &k, text: string(text)}.pass()
+			s.expiries = append(s.expiries, expiry{p.expires, k.hash})
+		}
 		f.addRow(k, text, origins)
 	}
+	heap.Init(&s.expiries)
 	f.flushPage()
 }
 
@@ -295,7 +301,7 @@ func (c *cursor) upTo(limit uint64) uint64 {
 	return v
 }
 
-func (c *cursor) kind() credentialKind { return credentialKind(c.upTo(uint64(areaToken))) }
+func (c *cursor) kind() credentialKind { return credentialKind(c.upTo(uint64(areaSession))) }
 
 func (c *cursor) readKey(kind credentialKind) key {
 	k := key{kind: kind}

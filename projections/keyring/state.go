@@ -26,6 +26,7 @@ type state struct {
 	keys     pages[key] // text: id and hint; list: origins
 	byHash   index
 	freeRows []uint32       // of keys that are gone
+	expiries expiryHeap     // of the links and sessions among the keys
 	accounts pages[account] // text: id
 	byID     index
 	seed     maphash.Seed // of the hashes of account ids in byID
@@ -52,6 +53,8 @@ const (
 	secret
 	publishable
 	areaToken // customer-area token
+	areaLink  // a link for one session of a token; see pass.go
+	areaSession
 )
 
 // foundKey is a key with its row and its texts.
@@ -208,6 +211,14 @@ func (s *state) applyEvent(r eventstore.RecordedEvent, e event.Event) error {
 		return s.issueCredential(issuedCredential{id, e.Key, e.Hint, e.Hash, e.Origins, publishable, ""})
 	case event.TokenIssued:
 		return s.issueCredential(issuedCredential{e.Account, e.Token, e.Hint, e.Hash, nil, areaToken, e.Role})
+	case event.SessionLinkIssued:
+		return s.putPass(pass{token.Hash(e.TokenHash), e.Link, e.Expires, areaLink}, e.Hash, r.Time)
+	case event.SessionOpened:
+		return s.putPass(pass{token.Hash(e.TokenHash), e.Session, e.Expires, areaSession}, e.Hash, r.Time)
+	case event.SessionClosed:
+		s.dropKey(token.Hash(e.Hash))
+	case event.SessionLinkEnded:
+		s.dropKey(token.Hash(e.Hash))
 	case event.KeyOriginsChanged:
 		return s.changeOrigins(e)
 	case event.KeyRevoked:

@@ -23,8 +23,10 @@ func TestEveryEventOfItsCategoriesIsHandled(t *testing.T) {
 	t.Parallel()
 	for _, line := range event.All() {
 		v := reflect.New(line.GoType).Elem()
-		if h := v.FieldByName("Hash"); h.IsValid() {
-			h.SetBytes(make([]byte, 32))
+		for _, name := range []string{"Hash", "TokenHash"} {
+			if h := v.FieldByName(name); h.IsValid() {
+				h.SetBytes(make([]byte, 32))
+			}
 		}
 		r := eventstore.RecordedEvent{Stream: line.Category() + "-a", Type: line.Name, Time: startTime}
 		err := newState().applyEvent(r, event.Latest(v.Interface().(event.Event)))

@@ -205,6 +205,10 @@ var catalog = []Type{
 	define[AccountEventVoided]("voided event {revision} of the account's stream ({type}), which cannot be used: {why}").withEffect(recordOnly),
 	define[TokenIssued]("issued {role} token {token} ({hint})").sinceFormat(SealedTextFormat),
 	define[TokenRevoked]("revoked {role} token {token} ({hint})"),
+	define[SessionLinkIssued]("made link {link} for one session with {role} token {token}, valid until {expires}").sinceFormat(SessionsFormat),
+	define[SessionOpened]("opened session {session} with {role} token {token}, until {expires}").sinceFormat(SessionsFormat),
+	define[SessionClosed]("ended session {session} of {role} token {token}").sinceFormat(SessionsFormat),
+	define[SessionLinkEnded]("ended link {link} of {role} token {token}, which was not used").sinceFormat(SessionsFormat),
 
 	define[TokenEventVoided]("voided event {revision} of the token's stream ({type}), which cannot be used: {why}").withEffect(recordOnly),
 	define[ReferentialOpened]("opened referential {code}").sinceFormat(SealedTextFormat),

@@ -140,6 +140,7 @@ func TestSentencesHoldTheEventsOwnValues(t *testing.T) {
 
 func TestEventWithAHashThatIsNoSHA256IsRefused(t *testing.T) {
 	t.Parallel()
+	const whole = `"AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="`
 	hashed := 0
 	for _, e := range event.All() {
 		if !hasHash(e) {
@@ -147,16 +148,16 @@ func TestEventWithAHashThatIsNoSHA256IsRefused(t *testing.T) {
 		}
 		hashed++
 		for _, hash := range []string{`""`, `null`, `"AAAA"`, `"` + strings.Repeat("A", 44) + `"`} {
-			if got, err := event.Decode(e.Name, []byte(`{"hash":`+hash+`}`)); err == nil {
+			if got, err := event.Decode(e.Name, []byte(`{"hash":`+hash+`,"tokenHash":`+whole+`}`)); err == nil {
 				t.Errorf("%s with the hash %s is read as %v", e.Name, hash, got)
 			}
 		}
-		if _, err := event.Decode(e.Name, []byte(`{"hash":"`+strings.Repeat("A", 43)+`="}`)); err != nil {
+		if _, err := event.Decode(e.Name, []byte(`{"hash":`+whole+`,"tokenHash":`+whole+`}`)); err != nil {
 			t.Errorf("%s with a whole hash: %v", e.Name, err)
 		}
 	}
-	if hashed != 9 {
-		t.Errorf("%d events hold a hash, want 9", hashed)
+	if hashed != 13 {
+		t.Errorf("%d events hold a hash, want 13", hashed)
 	}
 }
 

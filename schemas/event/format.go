@@ -17,10 +17,13 @@ const (
 	// ReleasesFormat is the first in which vintages and road networks are released on the log, so that all instances serve the
 	// same. In lower formats an import only affects the instance that made it.
 	ReleasesFormat = 4
+	// SessionsFormat is the first in which a token has links and sessions. Before it people come into the customer area with a
+	// token alone.
+	SessionsFormat = 5
 
 	// HighestFormat is the highest format that this program knows. It writes nothing that needs a higher one, and does not use
 	// a log that has one.
-	HighestFormat = ReleasesFormat
+	HighestFormat = SessionsFormat
 )
 
 // MinFormat is the lowest format of a log that may hold events of the type.

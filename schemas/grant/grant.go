@@ -67,6 +67,7 @@ const (
 // TokenGrant is what a customer-area token grants.
 type TokenGrant struct {
 	TokenID string
+	Session string // the session that the request was made in; empty if it was made with the token itself
 	Hint    string
 	Role    Role
 	Account string // for RoleCustomer and RoleAgency

@@ -7,11 +7,17 @@ const (
 	KeyRequired Code = "cle_absente"  // no Authorization header of the form Bearer <token>
 	KeyInvalid  Code = "cle_invalide" // the token is malformed, unknown, revoked, or of a closed account
 
+	LinkInvalid Code = "lien_invalide" // the link for a session is malformed, unknown, used or expired, or its token is revoked
+
 	PlanInsufficient Code = "plan_insuffisant"             // the account's plan does not include the endpoint
 	RoleForbidden    Code = "role_insuffisant"             // the customer-area token's role does not allow it
 	KeyOutOfScope    Code = "cle_publiable_hors_perimetre" // a publishable key may be used for one method and path only
 	OriginMissing    Code = "origine_absente"              // a publishable key without Origin, as a server would use it
 	OriginNotAllowed Code = "origine_non_autorisee"        // the page's origin is not declared on the key
+
+	ForeignPage      Code = "page_etrangere"              // a session's request that changes something, from a page of another site
+	LoginUnencrypted Code = "connexion_non_chiffree"      // no browser keeps the cookie of a session at the customer area's address
+	TooManyLogins    Code = "connexions_trop_rapprochees" // failed attempts to open a session, from one address
 
 	NotFound         Code = "inconnu"               // no such route, or nothing by that id
 	MethodNotAllowed Code = "methode_non_autorisee" // the path has other methods
@@ -46,6 +52,7 @@ const (
 	KeyRevoked         Code = "cle_revoquee"              // a revoked key cannot be changed
 	OriginInvalid      Code = "origine_invalide"          // an entry that cannot be declared
 	TooManyOrigins     Code = "trop_d_origines"           // more distinct ones than a key can have
+	TooManySessions    Code = "trop_de_sessions"          // of one token, links that were not used included
 )
 
 // The state of usage.
@@ -75,6 +82,7 @@ const (
 	AddressUnavailable Code = "adresses_indisponibles"        // no vintage of the address base is served
 	ReadModelBehind    Code = "modele_en_retard"              // the read model does not have the account's last changes yet
 	Overloaded         Code = "surcharge"                     // no memory or processor was free in time for the request or its answer
+	UpgradeUnfinished  Code = "mise_a_niveau_inachevee"       // the log's format does not allow it yet
 	UpgradeBlocked     Code = "mise_a_niveau_bloquee"         // an instance runs whose program does not know the log's next format
 	AuthUnavailable    Code = "authentification_indisponible" // keys cannot be checked now, so nothing is served
 )

@@ -47,6 +47,7 @@ var table = []Row{
 
 	{KeyRequired, http.StatusUnauthorized, TextForm, fixedText("API key required. Please provide a valid API key in the Authorization header."), Details{}},
 	{KeyInvalid, http.StatusUnauthorized, TextForm, fixedText("Invalid API key"), Details{}},
+	{LinkInvalid, http.StatusUnauthorized, CodeForm, fixedText("Ce lien n'est pas valable : il a déjà servi, il a expiré, ou son jeton est révoqué. Demandez-en un autre."), Details{}},
 
 	{PlanInsufficient, http.StatusForbidden, TextForm, func(d Details) string {
 		return fmt.Sprintf("Your plan (%s) does not have access to this service. Please upgrade your plan.", d.Plan)
@@ -57,6 +58,9 @@ var table = []Row{
 	{KeyOutOfScope, http.StatusForbidden, CodeForm, fixedText("Une clé publiable n'ouvre que GET /locations/search. Utilisez une clé secrète, depuis un serveur, pour tout autre appel."), Details{}},
 	{OriginMissing, http.StatusForbidden, CodeForm, fixedText("Une clé publiable ne sert que depuis une page web : l'en-tête Origin est absent. Depuis un serveur, utilisez une clé secrète."), Details{}},
 	{OriginNotAllowed, http.StatusForbidden, CodeForm, fixedText("L'origine de cette page n'est pas déclarée sur la clé publiable. Ajoutez-la à ses domaines dans l'espace client."), Details{}},
+
+	{ForeignPage, http.StatusForbidden, CodeForm, fixedText("Cette demande vient d'une page d'un autre site."), Details{}},
+	{LoginUnencrypted, http.StatusForbidden, CodeForm, fixedText("À cette adresse la connexion n'est pas chiffrée, et aucun navigateur ne garderait la session : passez par https, ou par http://localhost sur la machine du service (serve --area-url)."), Details{}},
 
 	{NotFound, http.StatusNotFound, TextForm, fixedText("Not found"), Details{}},
 	{MethodNotAllowed, http.StatusMethodNotAllowed, TextForm, fixedText("Method not allowed"), Details{}},
@@ -84,6 +88,7 @@ var table = []Row{
 	{PlanOfAgency, http.StatusConflict, CodeForm, fixedText("Le plan d'un sous-client est celui de son agence."), Details{}},
 	{OriginsOnSecretKey, http.StatusConflict, CodeForm, fixedText("Seules les clés publiables déclarent des origines."), Details{}},
 	{KeyRevoked, http.StatusConflict, CodeForm, fixedText("Cette clé est révoquée."), Details{}},
+	{TooManySessions, http.StatusConflict, CodeForm, fixedText("Trop de sessions ou de liens en attente : fermez-en d'abord."), Details{}},
 
 	{PeriodNotClosed, http.StatusConflict, CodeForm, fixedText("Cette période n'est pas close : seule une période close se corrige."), Details{}},
 	{DayOutsidePeriod, http.StatusConflict, CodeForm, fixedText("Ce jour n'est pas dans la période."), Details{}},
@@ -91,6 +96,7 @@ var table = []Row{
 	{AdjustmentBelowZero, http.StatusConflict, CodeForm, fixedText("La correction laisserait moins de zéro requête."), Details{}},
 	{AdjustmentZero, http.StatusConflict, CodeForm, fixedText("Une correction ajoute ou retire au moins une requête."), Details{}},
 
+	{UpgradeUnfinished, http.StatusConflict, CodeForm, fixedText("Le format du journal ne le permet pas encore : achevez d'abord la mise à niveau (lieudit upgrade finish)."), Details{}},
 	{UpgradeBlocked, http.StatusConflict, CodeForm, func(d Details) string {
 		return fmt.Sprintf("Le programme de ces instances est trop ancien : %s. Mettez-les à niveau ou arrêtez-les d'abord.", d.Typed)
 	}, Details{Typed: "0f8c2a54-5b0e-4c1a-9d53-2f8a1f0f4a11 v1.4.0"}},
@@ -116,6 +122,7 @@ var table = []Row{
 		return fmt.Sprintf("Your plan (%s) has exceeded the rate limit for this service. Please upgrade your plan.", d.Plan)
 	}, Details{Plan: plan.Growth}},
 	{Throttled, http.StatusTooManyRequests, NoBody, nil, Details{}},
+	{TooManyLogins, http.StatusTooManyRequests, CodeForm, fixedText("Trop d'essais depuis cette adresse : attendez une minute."), Details{}},
 
 	{Internal, http.StatusInternalServerError, TextForm, fixedText("Internal error"), Details{}},
 	{AddressUnavailable, http.StatusInternalServerError, TextForm, fixedText("Address engine unavailable"), Details{}},

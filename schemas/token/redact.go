@@ -59,11 +59,11 @@ func (p Prefixes) replaceTokens(text string, replace func(rest, prefix string) (
 	return out.String()
 }
 
-// findPrefix finds the first of the three prefixes in a text; at is negative if there is none.
+// findPrefix finds the first prefix in a text, the longest of those that begin there; at is negative if there is none.
 func (p Prefixes) findPrefix(text string) (at int, prefix string) {
 	at = -1
-	for _, each := range [...]string{p.Secret, p.Publishable, p.Area} {
-		if i := strings.Index(text, each); i >= 0 && (at < 0 || i < at) {
+	for _, each := range p.all() {
+		if i := strings.Index(text, each); i >= 0 && (at < 0 || i < at || i == at && len(each) > len(prefix)) {
 			at, prefix = i, each
 		}
 	}

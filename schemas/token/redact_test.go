@@ -35,26 +35,53 @@ func TestTokensInATextBecomeTheirHints(t *testing.T) {
 	t.Parallel()
 	p := token.DefaultPrefixes
 	s, k, a := p.New(token.Secret), p.New(token.Publishable), p.New(token.Area)
+	session, link := p.New(token.Session), p.New(token.Link)
 	for text, want := range map[string]string{
-		"":                            "",
-		"nothing here":                "nothing here",
-		s:                             p.Hint(s),
-		s + k + "," + a:               "ld_sk_…," + p.Hint(a),
-		"Bearer " + s + " and " + k:   "Bearer " + p.Hint(s) + " and " + p.Hint(k),
-		`{"token":"` + a + `"}`:       `{"token":"` + p.Hint(a) + `"}`,
-		"ld_sk_ is the prefix":        "ld_sk_ is the prefix",
-		"cut: " + s[:30]:              "cut: ld_sk_…",
-		"hint: " + p.Hint(s) + " ok":  "hint: " + p.Hint(s) + " ok",
-		"ld_sk_ld_sk_" + s[6:] + "\n": "ld_sk_…\n",
+		"":                             "",
+		"nothing here":                 "nothing here",
+		s:                              p.Hint(s),
+		s + k + "," + a:                "ld_sk_…," + p.Hint(a),
+		"Bearer " + s + " and " + k:    "Bearer " + p.Hint(s) + " and " + p.Hint(k),
+		`{"token":"` + a + `"}`:        `{"token":"` + p.Hint(a) + `"}`,
+		"GET /entree/" + link + " 200": "GET /entree/" + p.Hint(link) + " 200",
+		"Cookie: c=" + session + "; x": "Cookie: c=" + p.Hint(session) + "; x",
+		"ld_sk_ is the prefix":         "ld_sk_ is the prefix",
+		"cut: " + s[:30]:               "cut: ld_sk_…",
+		"hint: " + p.Hint(s) + " ok":   "hint: " + p.Hint(s) + " ok",
+		"ld_sk_ld_sk_" + s[6:] + "\n":  "ld_sk_…\n",
 	} {
 		got := p.Redact(text)
 		if got != want {
 			t.Errorf("Redact(%q) = %q, want %q", text, got, want)
 		}
-		for _, secret := range []string{s, k, a} {
+		for _, secret := range []string{s, k, a, session, link} {
 			if strings.Contains(got, secret[6:30]) {
 				t.Errorf("Redact(%q) = %q still tells a token", text, got)
 			}
+		}
+	}
+}
+
+// A prefix that was configured before there were sessions may begin theirs.
+func TestSessionsAndLinksAreConcealedWithAnyPrefixes(t *testing.T) {
+	t.Parallel()
+	for _, p := range []token.Prefixes{{Secret: "ld_", Publishable: "pk_", Area: "ct_"}, {Secret: "L", Publishable: "k", Area: "ld_ln_x"}, {Secret: "l", Publishable: "k", Area: "j"}, {Secret: "d", Publishable: "ld_se", Area: "e"}} {
+		if err := p.Validate(); err != nil {
+			t.Errorf("%+v: %v", p, err)
+		}
+		for _, kind := range []token.Kind{token.Secret, token.Publishable, token.Area, token.Session, token.Link} {
+			text := p.New(kind)
+			if got, ok := p.KindOf(text); !ok || got != kind {
+				t.Errorf("%+v: %s is of kind %q", p, text, got)
+			}
+			if got := p.Redact("/" + text); strings.Contains(got, text[len(text)-20:len(text)-4]) {
+				t.Errorf("%+v: %s is shown as %s", p, text, got)
+			}
+		}
+	}
+	for _, taken := range []string{"ld_se_", "ld_ln_"} {
+		if (token.Prefixes{Secret: taken, Publishable: "b", Area: "c"}).Validate() == nil {
+			t.Errorf("%s is taken", taken)
 		}
 	}
 }

@@ -21,6 +21,14 @@ const (
 	Secret      Kind = "secret"      // the API, from a server
 	Publishable Kind = "publishable" // GET /locations/search, from a declared origin
 	Area        Kind = "area"        // the customer area
+	Session     Kind = "session"     // the customer area in a browser, for the time of a session; it is the value of a cookie
+	Link        Kind = "link"        // one session
+)
+
+// Sessions and links are of this program alone, so their prefixes are not configured.
+const (
+	sessionPrefix = "ld_se_"
+	linkPrefix    = "ld_ln_"
 )
 
 const (
@@ -43,27 +51,36 @@ var base62 = func() (in [256]bool) {
 // Hash is the SHA-256 of a whole token. Of a secret token nothing else is stored.
 type Hash [hashLen]byte
 
-// Prefixes are the prefixes of the three kinds of token. Validate has the rules for them.
+// Prefixes are the prefixes of the kinds of token whose prefix is configured. Validate has the rules for them.
 type Prefixes struct{ Secret, Publishable, Area string }
 
 // DefaultPrefixes are the prefixes used where none are configured.
 var DefaultPrefixes = Prefixes{Secret: "ld_sk_", Publishable: "ld_pk_", Area: "ld_ct_"}
 
 // Validate says why the prefixes cannot be used. Each must be letters, digits, "_" or "-", at least one. None may begin
-// another, since then the kind of a token would not be clear.
+// another, since then the kind of a token would not be clear. It may begin those of sessions and links, which are younger than
+// some configurations: the length of a token tells them apart.
 func (p Prefixes) Validate() error {
-	all := []string{p.Secret, p.Publishable, p.Area}
-	for i, each := range all {
+	configured := []string{p.Secret, p.Publishable, p.Area}
+	for i, each := range configured {
+		if each == sessionPrefix || each == linkPrefix {
+			return fmt.Errorf("token prefix %q is that of sessions or of links", each)
+		}
 		if each == "" || strings.Trim(each, alphabet+"_-") != "" {
 			return fmt.Errorf("token prefix %q is not made of letters, digits, _ and -", each)
 		}
-		for j, other := range all {
+		for j, other := range configured {
 			if i != j && strings.HasPrefix(other, each) {
 				return fmt.Errorf("token prefix %q begins %q", each, other)
 			}
 		}
 	}
 	return nil
+}
+
+// all is every prefix, those that are configured first.
+func (p Prefixes) all() [5]string {
+	return [...]string{p.Secret, p.Publishable, p.Area, sessionPrefix, linkPrefix}
 }
 
 // PrefixOf is the prefix of a kind. An unknown kind gets that of the customer area.
@@ -73,6 +90,10 @@ func (p Prefixes) PrefixOf(k Kind) string {
 		return p.Secret
 	case Publishable:
 		return p.Publishable
+	case Session:
+		return sessionPrefix
+	case Link:
+		return linkPrefix
 	default:
 		return p.Area
 	}
@@ -88,7 +109,7 @@ func (p Prefixes) New(k Kind) string {
 // KindOf returns the kind of a token; false when it is not well formed: a known prefix, the right length and alphabet, and
 // the right checksum. It allocates nothing.
 func (p Prefixes) KindOf(text string) (Kind, bool) {
-	for _, k := range []Kind{Secret, Publishable, Area} {
+	for _, k := range [...]Kind{Secret, Publishable, Area, Session, Link} {
 		if body, ok := strings.CutPrefix(text, p.PrefixOf(k)); ok && isWellFormed(text, body) {
 			return k, true
 		}
