@@ -28,7 +28,7 @@ import (
 // descriptions say, and those that can hold no text of a client's own.
 var staysOrTakesNone = map[string]string{
 	"OpenAccount.id": idStays, "CloseAccount.id": idStays, "EraseAccount.id": idStays, "OpenAccount.agence_de": idStays, "ChangeAgency.agence_de": idStays,
-	"IssueToken.account": idStays, "AdjustUsage.compte": idStays, "AdjustUsage.contrat": idStays, "Repair.compte": idStays,
+	"IssueToken.account": idStays, "Invite.account": idStays, "AdjustUsage.compte": idStays, "AdjustUsage.contrat": idStays, "Repair.compte": idStays,
 	"OpenReferential.code": "a code stays", "Bound.referentiel": "a code stays", "SiteFilter.referentiel": "a code stays",
 	"SiteRow.external_id": "an external id stays", "PutSite.external_id": "an external id stays", "PatchSite.external_id": "an external id stays", "Bound.external_id": "an external id stays",
 	"IssueKey.origins": "origins stay", "ChangeOrigins.origins": "origins stay",
@@ -141,6 +141,8 @@ func (svc *markedService) typeMarkers(t *testing.T) {
 	svc.sendMarked(t, "POST /accounts/"+id+"/keys/"+leaked.ID+":revoke", fmt.Sprintf(`{"reason":%q}`, m.of("RevokeKey.reason")), 200)
 	area := svc.sendMarked(t, "POST /tokens", fmt.Sprintf(`{"role":"customer","account":%q,"label":%q}`, id, m.of("IssueToken.label")), 201)
 	svc.sendMarked(t, "POST /tokens/"+area.ID+":revoke", fmt.Sprintf(`{"reason":%q}`, m.of("RevokeToken.reason")), 200)
+	svc.sendMarked(t, "POST /invitations", fmt.Sprintf(`{"role":"customer","account":%q,"label":%q}`, id, m.of("Invite.label")), 201)
+	svc.sendMarked(t, "POST /sessions", fmt.Sprintf(`{"preuve":%q}`, m.of("OpenSession.preuve")), 401)
 	svc.sendMarked(t, "POST /projections:repair", fmt.Sprintf(`{"compte":%q,"motif":%q}`, id, m.of("Repair.motif")), 200)
 	svc.sendMarked(t, "POST /usage:adjust", fmt.Sprintf(`{"contrat":%q,"periode":"2020-01-01","jour":"2020-01-01","cle":"k","endpoint":"GET /me","requetes":1,"reason":%q}`, id, m.of("AdjustUsage.reason")), 404)
 	svc.sendMarked(t, "POST /accounts/"+id+":erase", fmt.Sprintf(`{"id":%q,"reason":%q}`, id, m.of("EraseAccount.reason")), 409) // it is open: the refusal is recorded

@@ -27,6 +27,7 @@ func TestALostOperatorTokenIsRecovered(t *testing.T) {
 			svc := startService(t, here)
 			first := svc.operator
 			auditor := strings.TrimSpace(svc.runCommand(t, "token issue --role auditor"))
+			session := svc.openSession(t, first)
 			line := "token recover --data " + data
 			if revokeOthers {
 				line += " --revoke-others"
@@ -50,6 +51,9 @@ func TestALostOperatorTokenIsRecovered(t *testing.T) {
 			want := map[bool]int{false: http.StatusOK, true: http.StatusUnauthorized}[revokeOthers]
 			if got := svc.statusOfAccounts(t, first); got != want {
 				t.Errorf("the lost token: %d, want %d", got, want)
+			}
+			if got := svc.statusWithCookie(t, session); got != want {
+				t.Errorf("its session: %d, want %d", got, want)
 			}
 			if svc.operator == first || svc.statusOfAccounts(t, svc.operator) != http.StatusOK {
 				t.Error("the recovered token is not another one that works")

@@ -244,6 +244,15 @@ func (s *scenario) sendRequest(t *testing.T, svc *testService, text string) []by
 	if found := regexp.MustCompile(`"curseur": "([^"]+)"`).FindStringSubmatch(response); found != nil {
 		s.variables["curseur"] = found[1] // for the next request
 	}
+	if found := regexp.MustCompile(`"lien": "([^"]+)"`).FindStringSubmatch(response); found != nil {
+		s.variables["lien"] = found[1]
+	}
+	for _, c := range resp.Cookies() {
+		s.variables["cookie"], s.variables["secret"] = c.Name+"="+c.Value, c.Value // as a browser sends it from now on
+		if found := regexp.MustCompile(`"id": "([^"]+)"`).FindStringSubmatch(response); found != nil {
+			s.variables["session"] = found[1]
+		}
+	}
 	return []byte(s.variables.maskValues(response))
 }
 
@@ -406,8 +415,11 @@ func variablePatterns() []struct {
 		name    string
 	}{
 		{regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)`), "$${time}"},
-		{regexp.MustCompile(`ld_(sk|pk|ct)_[0-9A-Za-z]{38}`), "ld_${1}_$${token}"},
+		{regexp.MustCompile(`ld_(sk|pk|ct|se|ln)_[0-9A-Za-z]{38}`), "ld_${1}_$${token}"},
 		{regexp.MustCompile(`ld_(sk|pk|ct)_…[0-9A-Za-z]{4}`), "ld_${1}_…$${end}"},
+		{regexp.MustCompile(`__Host-lieudit-[0-9a-f]{8}`), "__Host-lieudit-$${log}"},
+		{regexp.MustCompile(`Expires=[^;]+`), "Expires=$${date}"},
+		{regexp.MustCompile(`http://localhost:\d+/`), "http://localhost:$${port}/"},
 		{regexp.MustCompile(`[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}`), "$${uuid}"},
 		{regexp.MustCompile(`"id": "[a-z2-7]{12}"`), `"id": "$${generated}"`},
 		{regexp.MustCompile(`"(curseur|hash|proprietaire|programme)": "[^"]+"`), `"$1": "$${$1}"`},

@@ -25,8 +25,10 @@ import (
 	"lieudit/eventstore/waitlimit"
 	"lieudit/http/auth"
 	"lieudit/http/budget"
+	"lieudit/http/clientip"
 	"lieudit/http/kit"
 	"lieudit/http/router"
+	"lieudit/http/throttle"
 	"lieudit/schemas/grant"
 	"lieudit/schemas/refusal"
 	"lieudit/schemas/token"
@@ -40,6 +42,9 @@ const Base = "/customer-area/v1"
 type TokenRing interface {
 	// FindToken is what a customer-area token gives; false: it is not valid.
 	FindToken(token.Hash) (grant.TokenGrant, bool)
+	// FindSession returns what the token of a session gives, and FindLink what that of a link does.
+	FindSession(hash token.Hash, now time.Time) (grant.TokenGrant, bool)
+	FindLink(hash token.Hash, now time.Time) (grant.TokenGrant, bool)
 	// IsFresh reports whether the ring holds all that the log held a second ago.
 	IsFresh(now time.Time) bool
 }
@@ -53,14 +58,17 @@ type Env struct {
 	Prefixes token.Prefixes     // as configured
 	Now      func() time.Time   // wall clock
 	Log      *slog.Logger       // tokens are redacted before they get to it
+	Clients  *clientip.Finder   // whose address Logins counts
+	Logins   *throttle.Throttle // of failed attempts to open a session
+	Address  Address            // where people reach the customer area
 }
 
 // New is the customer area over a ring of tokens and what its three groups of operations need. A panic is answered with a 500.
-func New(tokens TokenRing, accounts Accounts, usage Usage, maintenance Maintenance, env Env) http.Handler {
+func New(tokens TokenRing, accounts Accounts, usage Usage, maintenance Maintenance, env Env) *Area {
 	env.Log = slog.New(env.Prefixes.RedactingHandler(env.Log.Handler()))
-	h := &handler{Env: env, tokens: tokens, accounts: accounts, usage: usage, maintenance: maintenance}
+	h := &handler{Env: env, tokens: tokens, accounts: accounts, usage: usage, maintenance: maintenance, crossOrigin: http.NewCrossOriginProtection()}
 	h.table = router.New(Base, h.routes(), route.pattern)
-	return kit.RecoverPanics(env.Log, h)
+	return &Area{Handler: kit.RecoverPanics(env.Log, h), rows: h}
 }
 
 type handler struct {
@@ -70,10 +78,13 @@ type handler struct {
 	usage       Usage
 	maintenance Maintenance
 	table       *router.Table[route]
+	crossOrigin *http.CrossOriginProtection
 }
 
-// principal is who makes a request: what the token grants.
-type principal = grant.TokenGrant
+// Principal is who makes a request: what the token or the session grants.
+type Principal = grant.TokenGrant
+
+type principal = Principal
 
 type call = kit.Call[principal]
 
@@ -92,13 +103,21 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Cache-Control", "no-store")
 	reservation := budget.NewAnswer(r.Context(), h.Answers)
 	defer reservation.Release()
-	v, err := h.serveAuthenticated(r, reservation)
+	v, err := h.serve(w, r, reservation)
 	if err == nil {
 		err = v.Write(r.Context(), w)
 	}
 	if err != nil {
 		kit.WriteError(w, h.Log, err)
 	}
+}
+
+// serve answers what needs no token, and leaves the rest to serveAuthenticated.
+func (h *handler) serve(w http.ResponseWriter, r *http.Request, answer *budget.Answer) (kit.Response, error) {
+	if r.Method == http.MethodPost && r.URL.EscapedPath() == sessionsPath {
+		return h.openSession(w, r)
+	}
+	return h.serveAuthenticated(r, answer)
 }
 
 // maxBodyBytes is the most that a body may have.
@@ -116,6 +135,11 @@ func (h *handler) serveAuthenticated(r *http.Request, answer *budget.Answer) (ki
 	if err != nil {
 		return kit.Response{}, err
 	}
+	return h.do(r, p, answer)
+}
+
+// do makes the checks after the token, and the work.
+func (h *handler) do(r *http.Request, p principal, answer *budget.Answer) (kit.Response, error) {
 	answer.Account = p.Account
 	rt, vars, err := h.table.Match(r, false)
 	if err != nil {
@@ -145,16 +169,23 @@ func (h *handler) serveAuthenticated(r *http.Request, answer *budget.Answer) (ki
 func (h *handler) authenticate(r *http.Request) (grant.TokenGrant, error) {
 	text, ok := auth.BearerToken(r.Header)
 	if !ok {
-		return grant.TokenGrant{}, refusal.KeyRequired
+		return h.authenticateSession(r)
 	}
 	if kind, ok := h.Prefixes.KindOf(text); !ok || kind != token.Area {
 		return grant.TokenGrant{}, refusal.KeyInvalid
 	}
-	hash := token.HashOf(text)
-	if !h.tokens.IsFresh(time.Now()) && !h.awaitFreshTokens(r.Context(), hash) {
+	return h.authenticateHash(r.Context(), token.HashOf(text), h.tokens.FindToken)
+}
+
+// finder looks a hash up in the ring.
+type finder func(token.Hash) (grant.TokenGrant, bool)
+
+// authenticateHash is what find gives for a hash, in a ring that is fresh before and after.
+func (h *handler) authenticateHash(ctx context.Context, hash token.Hash, find finder) (grant.TokenGrant, error) {
+	if !h.tokens.IsFresh(time.Now()) && !h.awaitFreshTokens(ctx, hash, find) {
 		return grant.TokenGrant{}, refusal.AuthUnavailable
 	}
-	found, ok := h.tokens.FindToken(hash)
+	found, ok := find(hash)
 	if !h.tokens.IsFresh(time.Now()) { // it became stale, or began again from zero, meanwhile
 		return grant.TokenGrant{}, refusal.AuthUnavailable
 	}
@@ -169,9 +200,9 @@ func (h *handler) authenticate(r *http.Request) (grant.TokenGrant, error) {
 
 // awaitFreshTokens waits until the ring is fresh, and reports whether it is. It waits only for a token that the stale ring
 // holds, so that nobody without a token can use up the Limiter. A token of no account has a share of the Limiter by itself.
-func (h *handler) awaitFreshTokens(ctx context.Context, hash token.Hash) bool {
+func (h *handler) awaitFreshTokens(ctx context.Context, hash token.Hash, find finder) bool {
 	source, canGoStale := h.tokens.(auth.FreshnessSource)
-	known, ok := h.tokens.FindToken(hash)
+	known, ok := find(hash)
 	if !ok || !canGoStale {
 		return false
 	}

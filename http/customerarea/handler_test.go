@@ -20,6 +20,11 @@ type heldTokens struct {
 func (h heldTokens) IsFresh(time.Time) bool                        { return true }
 func (h heldTokens) FindToken(token.Hash) (grant.TokenGrant, bool) { return h.grant, h.isIn }
 
+func (h heldTokens) FindSession(token.Hash, time.Time) (grant.TokenGrant, bool) {
+	return h.grant, h.isIn
+}
+func (h heldTokens) FindLink(token.Hash, time.Time) (grant.TokenGrant, bool) { return h.grant, h.isIn }
+
 // A stopped token may be a good one: whoever is told that it is invalid throws it away.
 func TestAStoppedTokenIsAFailureAndNoInvalidToken(t *testing.T) {
 	t.Parallel()

@@ -17,6 +17,7 @@ type route struct {
 
 // The roles that may use an operation. What an agency or a customer may do is limited to its accounts by the scope.
 var (
+	allRoles      = []grant.Role{grant.RoleOperator, grant.RoleAgency, grant.RoleCustomer, grant.RoleBilling, grant.RoleAuditor}
 	operatorRoles = []grant.Role{grant.RoleOperator}
 	agencyRoles   = []grant.Role{grant.RoleOperator, grant.RoleAgency}
 	listRoles     = []grant.Role{grant.RoleOperator, grant.RoleBilling, grant.RoleAgency}
@@ -36,6 +37,13 @@ func (h *handler) routes() []route {
 		{"GET", "/tokens", operatorRoles, unscoped, kit.QueryEndpoint(h.listTokens)},
 		{"POST", "/tokens", operatorRoles, unscoped, kit.BodyEndpoint(h.issueToken)},
 		{"POST", "/tokens/{token:[a-z0-9-]+}:revoke", operatorRoles, unscoped, kit.BodyEndpoint(h.revokeToken)},
+
+		{"POST", "/sessions", nil, unscoped, kit.BodyEndpoint(h.refuseSession)}, // openSession answers it, before any token is asked for
+		{"GET", "/sessions", allRoles, unscoped, kit.QueryEndpoint(h.listSessions)},
+		{"DELETE", "/sessions", allRoles, unscoped, kit.QueryEndpoint(h.closeSessions)},
+		{"DELETE", "/sessions/{session:[a-z0-9-]+}", allRoles, unscoped, kit.QueryEndpoint(h.closeSession)},
+		{"POST", "/sessions:link", allRoles, unscoped, kit.BodyEndpoint(h.issueLink)},
+		{"POST", "/invitations", agencyRoles, unscoped, kit.BodyEndpoint(h.invite)},
 
 		{"GET", "/accounts", listRoles, unscoped, kit.QueryEndpoint(h.listAccounts)},
 		{"POST", "/accounts", agencyRoles, unscoped, kit.BodyEndpoint(h.openAccount)},

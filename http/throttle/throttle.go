@@ -1,7 +1,7 @@
-// Package throttle limits how fast requests with publishable keys arrive: 20 a second, and bursts of 100, for each IP address
-// with each key. Anybody can read a publishable key in a web page, so the account's quota alone would not stop a single
-// visitor. A request calls Allow. Little is kept: one instant for each client that is above the rate, and nothing for the
-// others. A client is kept as a hash with a seed of the process, never as an address.
+// Package throttle limits how fast one client makes requests: an IP address with a publishable key, which anybody can read in a
+// web page, or an address that tries to log in. A request calls Allow, and GiveBack if it is not to count after all. Little is
+// kept: one instant for each client that is above the rate, and nothing for the others. A client is kept as a hash with a seed
+// of the process, never as an address.
 //
 // x/time/rate has no limiter for many clients. A map of its limiters would need the same sweep of idle clients, at several times
 // the memory for each.
@@ -42,9 +42,8 @@ type Throttle struct {
 // minSweepSize is how many clients are kept before the first sweep.
 const minSweepSize = 1024
 
-// New allows each client perSecond requests a second, and bursts of burst.
-func New(perSecond, burst int) *Throttle {
-	interval := time.Second / time.Duration(perSecond)
+// New allows each client one request in each interval, and bursts of burst.
+func New(interval time.Duration, burst int) *Throttle {
 	return &Throttle{interval: interval, burst: interval * time.Duration(burst), seed: maphash.MakeSeed(), busyUntil: map[uint64]time.Time{}, sweepSize: minSweepSize}
 }
 
@@ -69,6 +68,19 @@ func (t *Throttle) Allow(addr netip.Addr, key string, now time.Time) bool {
 		t.sweepIdle(now)
 	}
 	return true
+}
+
+// GiveBack takes back the request that Allow counted last for a client.
+func (t *Throttle) GiveBack(addr netip.Addr, key string) {
+	if t.interval == 0 {
+		return
+	}
+	c := maphash.Comparable(t.seed, newClient(addr, key))
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if until, ok := t.busyUntil[c]; ok {
+		t.busyUntil[c] = until.Add(-t.interval)
+	}
 }
 
 // sweepIdle drops the idle clients. The next sweep comes when there are twice as many as are left. The lock is held.

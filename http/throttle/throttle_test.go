@@ -10,7 +10,7 @@ import (
 
 func TestABurstPassesThenThePace(t *testing.T) {
 	t.Parallel()
-	th, addr := throttle.New(20, 100), netip.MustParseAddr("192.0.2.1")
+	th, addr := throttle.New(time.Second/20, 100), netip.MustParseAddr("192.0.2.1")
 	now, passed := time.Unix(1_800_000_000, 0), 0
 	for range 1000 {
 		if th.Allow(addr, "k", now) {
@@ -44,7 +44,7 @@ func TestABurstPassesThenThePace(t *testing.T) {
 
 func TestEachClientHasItsOwnLimit(t *testing.T) {
 	t.Parallel()
-	th, now := throttle.New(1, 1), time.Unix(1_800_000_000, 0)
+	th, now := throttle.New(time.Second, 1), time.Unix(1_800_000_000, 0)
 	for _, c := range []struct {
 		addr, key string
 		pass      bool
@@ -72,7 +72,7 @@ func TestEachClientHasItsOwnLimit(t *testing.T) {
 
 func TestAClockSetBackLocksNobodyOut(t *testing.T) {
 	t.Parallel()
-	th, addr, now := throttle.New(1, 5), netip.MustParseAddr("192.0.2.1"), time.Unix(1_800_000_000, 0)
+	th, addr, now := throttle.New(time.Second, 5), netip.MustParseAddr("192.0.2.1"), time.Unix(1_800_000_000, 0)
 	th.Allow(addr, "k", now)
 	if !th.Allow(addr, "k", now.Add(-time.Hour)) {
 		t.Error("refused an hour before")
@@ -81,7 +81,7 @@ func TestAClockSetBackLocksNobodyOut(t *testing.T) {
 
 func TestIdleClientsTakeNoMemory(t *testing.T) {
 	t.Parallel()
-	th, now := throttle.New(20, 100), time.Unix(1_800_000_000, 0)
+	th, now := throttle.New(time.Second/20, 100), time.Unix(1_800_000_000, 0)
 	for i := range 100_000 {
 		now = now.Add(time.Millisecond)
 		th.Allow(netip.AddrFrom4([4]byte{10, byte(i >> 16), byte(i >> 8), byte(i)}), "k", now)
@@ -92,7 +92,7 @@ func TestIdleClientsTakeNoMemory(t *testing.T) {
 }
 
 func BenchmarkAllow(b *testing.B) {
-	th, addr, now := throttle.New(20, 100), netip.MustParseAddr("192.0.2.1"), time.Now()
+	th, addr, now := throttle.New(time.Second/20, 100), netip.MustParseAddr("192.0.2.1"), time.Now()
 	b.ReportAllocs()
 	for b.Loop() {
 		th.Allow(addr, "k", now)

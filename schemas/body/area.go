@@ -135,6 +135,43 @@ type IssueToken struct {
 	Label   string     `json:"label" min:"1" max:"200" doc:"What it is for. Of a token with an account it goes with an erasure of the account; of any other token it stays on the log for ever: name nobody"`
 }
 
+// OpenSession is POST /sessions.
+type OpenSession struct {
+	Proof string `json:"preuve" min:"1" max:"200" doc:"A link or its secret, or a customer-area token"`
+}
+
+// Session is a session of a customer-area token: what a browser comes in with.
+type Session struct {
+	ID        string     `json:"id"`
+	Role      grant.Role `json:"role" enum:"operator customer agency billing auditor"`
+	Account   string     `json:"account,omitempty" doc:"Of the roles that act for one account"`
+	Opened    time.Time  `json:"ouverte_le"`
+	Expires   time.Time  `json:"expire_le"`
+	IsCurrent bool       `json:"courante" doc:"It is the one that the request was made in"`
+}
+
+// Sessions is GET /sessions.
+type Sessions struct {
+	Envelope
+	Results []Session `json:"results"`
+}
+
+// Invite is POST /invitations.
+type Invite struct {
+	Role    grant.Role `json:"role" enum:"operator customer agency billing auditor" doc:"What whoever is invited may do"`
+	Account string     `json:"account,omitempty" pattern:"^[a-z0-9-]{1,64}$" doc:"Whose: required for customer and agency, refused for the others"`
+	Label   string     `json:"label" min:"1" max:"200" doc:"Of the token that the invitation makes, as of any token"`
+}
+
+// SessionLink is a link that opens one session.
+type SessionLink struct {
+	Token   string     `json:"jeton" doc:"The id of the token that the session is of"`
+	Role    grant.Role `json:"role" enum:"operator customer agency billing auditor"`
+	Account string     `json:"account,omitempty" doc:"Of the roles that act for one account"`
+	URL     string     `json:"lien" doc:"To be opened in a browser, once; it is in this answer alone"`
+	Expires time.Time  `json:"expire_le"`
+}
+
 // RevokeToken is POST /tokens/{id}:revoke.
 type RevokeToken struct {
 	Reason string `json:"reason,omitempty" max:"500" doc:"Of a token with an account it goes with an erasure of the account; of any other token it stays on the log for ever: name nobody"`

@@ -134,6 +134,11 @@ func areaFailures(more ...refusal.Code) []openapi.Failure {
 		[]openapi.Failure{brokenRule}, exampleFailures(refusal.Internal, refusal.AuthUnavailable), exampleFailures(more...))
 }
 
+// publicAreaFailures documents what an operation of the customer area that needs no token may be refused for, and some more.
+func publicAreaFailures(more ...refusal.Code) []openapi.Failure {
+	return slices.Concat(exampleFailures(refusal.RequestMalformed), []openapi.Failure{brokenRule}, exampleFailures(refusal.Internal, refusal.AuthUnavailable), exampleFailures(more...))
+}
+
 // brokenRule is the example of a request that breaks rules of its form, which have no codes.
 var brokenRule = openapi.Failure{Name: "regles", Status: 422, Body: RuleFailure{[]Violation{{
 	"less_than_equal", []any{"query", "limit"}, "Input should be less than or equal to 100", map[string]any{"limit": "500"},

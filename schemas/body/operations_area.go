@@ -1,6 +1,7 @@
 package body
 
 import (
+	"net/http"
 	"slices"
 
 	"lieudit/schemas/body/openapi"
@@ -11,12 +12,13 @@ const accountIDPattern = "^[a-z0-9-]{1,64}$"
 
 // CustomerArea documents the customer area as API documents the API. Its golden file is customer-area.json.
 func CustomerArea() openapi.API {
-	return openapi.API{
+	api := openapi.API{
 		Title:       "lieudit: customer area",
 		Description: "Accounts, keys, usage, customer-area tokens, history, read models and the data that is served. " + textRule,
 		BasePath:    "/customer-area/v1",
 		Tags: []openapi.Tag{
 			{Name: "Tokens", Doc: "Customer-area tokens and their roles.", Prefixes: []string{"/tokens"}},
+			{Name: "Sessions", Doc: "How people come in with a browser.", Prefixes: []string{"/sessions", "/invitations"}},
 			{Name: "Keys", Doc: "Secret and publishable keys of an account.", Prefixes: []string{"/accounts/{id}/keys"}},
 			{Name: "Usage", Doc: "What counts, what is billed, and its corrections.", Prefixes: []string{"/usage", "/accounts/{id}/usage"}},
 			{Name: "History", Doc: "What happened to an account, and how it stood.", Prefixes: []string{"/accounts/{id}/history", "/accounts/{id}/state"}},
@@ -25,15 +27,22 @@ func CustomerArea() openapi.API {
 			{Name: "Upgrades", Doc: "The instances that run, and the format of the log.", Prefixes: []string{"/upgrade"}},
 			{Name: "Served data", Doc: "The address base and the road networks that are served.", Prefixes: []string{"/vintages", "/networks"}},
 		},
-		Security:   "A customer-area token; its role says which operations, its account on what.",
+		Security:   "A customer-area token; its role says which operations, its account on what. In a browser, the cookie of a session of it instead (POST /sessions).",
 		Operations: slices.Concat(tokenOperations(), accountOperations(), keyOperations(), usageOperations(), auditOperations(), releaseOperations()),
 		Variables: map[string]openapi.Variable{
-			"id":    {Pattern: accountIDPattern, Doc: "Of the account"},
-			"key":   {Doc: "The key's id, never the key"},
-			"token": {Doc: "The token's id, never the token"},
-			"name":  {Doc: "Of the read model"},
+			"id":      {Pattern: accountIDPattern, Doc: "Of the account"},
+			"key":     {Doc: "The key's id, never the key"},
+			"token":   {Doc: "The token's id, never the token"},
+			"session": {Doc: "The session's id"},
+			"name":    {Doc: "Of the read model"},
 		},
 	}
+	for i, op := range api.Operations {
+		if op.Method != http.MethodGet {
+			api.Operations[i].Failures = append(op.Failures, exampleFailures(refusal.ForeignPage)...)
+		}
+	}
+	return api
 }
 
 func tokenOperations() []openapi.Operation {
@@ -43,6 +52,15 @@ func tokenOperations() []openapi.Operation {
 		{Method: "GET", Path: "/tokens", Summary: "The customer-area tokens", Query: PageQuery{}, Answer: AreaTokens{}, Failures: areaFailures()},
 		{Method: "POST", Path: "/tokens/{token}:revoke", Summary: "End a customer-area token for good; twice is once",
 			Body: RevokeToken{}, Answer: AreaToken{}, Failures: areaFailures(refusal.NotFound, refusal.BodyTooLarge)},
+		{Method: "POST", Path: "/sessions", Summary: "Open a session with a link or a token, as the cookie of the answer", IsPublic: true,
+			Body: OpenSession{}, Status: 201, Answer: Session{}, Failures: publicAreaFailures(refusal.LinkInvalid, refusal.LoginUnencrypted, refusal.UpgradeUnfinished, refusal.TooManySessions, refusal.TooManyLogins, refusal.BodyTooLarge)},
+		{Method: "GET", Path: "/sessions", Summary: "The sessions of one's own token", Query: Empty{}, Answer: Sessions{}, Failures: areaFailures()},
+		{Method: "DELETE", Path: "/sessions", Summary: "End all sessions of one's own token, and its links that were not used", Query: Empty{}, Answer: Envelope{}, Failures: areaFailures()},
+		{Method: "DELETE", Path: "/sessions/{session}", Summary: "End a session of one's own token", Query: Empty{}, Answer: Envelope{}, Failures: areaFailures(refusal.NotFound)},
+		{Method: "POST", Path: "/sessions:link", Summary: "Make a link for a session of one's own token, valid for 15 minutes",
+			Body: Empty{}, Status: 201, Answer: SessionLink{}, Failures: areaFailures(refusal.LoginUnencrypted, refusal.UpgradeUnfinished, refusal.TooManySessions, refusal.BodyTooLarge)},
+		{Method: "POST", Path: "/invitations", Summary: "Make a token for somebody else, and a link for their first session, valid for 7 days",
+			Body: Invite{}, Status: 201, Answer: SessionLink{}, Failures: areaFailures(refusal.NotFound, refusal.AccountClosed, refusal.LoginUnencrypted, refusal.UpgradeUnfinished, refusal.BodyTooLarge)},
 	}
 }
 

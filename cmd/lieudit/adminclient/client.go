@@ -112,6 +112,11 @@ func (c *Client) Put(ctx context.Context, path string, body any) (json.RawMessag
 	return c.sendJSON(ctx, http.MethodPut, path, body)
 }
 
+// Delete deletes what is at a path, and returns the JSON of the answer.
+func (c *Client) Delete(ctx context.Context, path string) (json.RawMessage, error) {
+	return c.sendJSON(ctx, http.MethodDelete, path, nil)
+}
+
 // List yields the results of a list, page after page; it requests a page when the results before it are used up. An error
 // is yielded last, with a nil result. Each run of the iterator begins at the first page. Query may be nil and is not
 // changed.

@@ -9,7 +9,7 @@
 //	serve, node ─────────────────────────────────> service.Run, node.Serve   until the context ends
 //	ban, roads, geocode,
 //	backup, restore, log, vault ─────────────────> packages on the data folder
-//	account, key, token, usage, audit,
+//	account, key, token, login, invite, usage, audit,
 //	projections, upgrade ──> session ──> adminclient.Client ──> customer area of a running service
 //	sites, route ─> session ──> adminclient.Client ──> API of a running service
 //	health ──────────────────────────────────────> /readyz of a running service
@@ -58,7 +58,7 @@ func (p Program) rootCommand() *cli.Command {
 		Commands: []*cli.Command{
 			p.serveCommand(), p.nodeCommand(),
 			p.banCommand(), p.geocodeCommand(), p.roadsCommand(), p.routeCommand(), p.sitesCommand(),
-			p.accountCommand(), p.keyCommand(), p.usageCommand(), p.tokenCommand(), p.auditCommand(), p.projectionsCommand(),
+			p.accountCommand(), p.keyCommand(), p.usageCommand(), p.tokenCommand(), p.loginCommand(), p.inviteCommand(), p.sessionCommand(), p.auditCommand(), p.projectionsCommand(),
 			p.upgradeCommand(), p.backupCommand(), p.restoreCommand(), p.logCommand(), p.vaultCommand(),
 			p.healthCommand(), p.guideCommand(), p.versionCommand(),
 		},

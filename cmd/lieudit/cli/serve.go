@@ -23,6 +23,7 @@ import (
 	"lieudit/eventstore/node"
 	"lieudit/eventstore/vault"
 	"lieudit/http/clientip"
+	"lieudit/http/customerarea"
 	"lieudit/http/hostcheck"
 	"lieudit/schemas/meiliclient"
 	"lieudit/schemas/token"
@@ -70,6 +71,11 @@ func (p Program) serveCommand() *cli.Command {
 			if err = validatePeerURL(c, config.PeerURL); err != nil {
 				return err
 			}
+			if address := c.String("area-url"); address != "" {
+				if config.AreaURL, err = customerarea.ParseAddress(address); err != nil {
+					return terminal.NewUsageError(c, "--area-url (LIEUDIT_AREA_URL): %v", err)
+				}
+			}
 			if config.Router, err = service.ParseRouter(c.String("router")); err != nil {
 				return terminal.NewUsageError(c, "--router (LIEUDIT_ROUTER): %v", err)
 			}
@@ -88,6 +94,7 @@ func (p Program) backendFlags() []cli.Flag {
 		// By default the listeners are reachable from this machine alone.
 		p.StringFlag("listen", "127.0.0.1:8080", "`ADDRESS` of the API"),
 		p.StringFlag("area-listen", "127.0.0.1:8081", "`ADDRESS` of the customer area"),
+		p.StringFlag("area-url", "", "`URL` at which browsers open the customer area, such as https://espace.example.fr; http://localhost with its port when left out"),
 		p.StringFlag("ops-listen", "127.0.0.1:8082", "`ADDRESS` of health, metrics and profiles; keep it private"),
 		p.StringFlag("ops-hosts", "", "`NAME,…` by which clients address that, where it is not an IP address, localhost or the machine's name"),
 		p.StringFlag("peer-url", "", "`URL` at which other instances reach this one's customer area, to fetch vintages and road networks; its address when left out"),

@@ -1,6 +1,7 @@
 package instance
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -15,6 +16,7 @@ import (
 	"lieudit/eventstore"
 	"lieudit/eventstore/clock"
 	"lieudit/eventstore/disk/osfile"
+	"lieudit/http/customerarea"
 	"lieudit/projections/keyring"
 	"lieudit/schemas/grant"
 	"lieudit/schemas/plan"
@@ -40,44 +42,75 @@ var systemMetadata = commands.Metadata{Actor: eventstore.SystemActor, Reason: "f
 // Its presence means that the token is on the log.
 const OperatorTokenFile = "operator-token"
 
-// writeEvents writes the missing events. It returns the demo account's key if this call opened the account, otherwise "".
-// It may be called again after an error.
-func (f firstStart) writeEvents(ctx context.Context) (demo string, err error) {
-	if err := f.issueOperatorToken(ctx); err != nil || !f.Demo {
-		return "", err
+// FirstSecrets are what the first start of a new log shows its operator. What another instance made is empty.
+type FirstSecrets struct {
+	DemoKey string // of the demo account
+	Login   string // the URL that opens one session of the operator's token
+}
+
+// writeEvents writes the missing events, and returns the secrets of those that this call wrote. It may be called again after an
+// error.
+func (f firstStart) writeEvents(ctx context.Context) (made FirstSecrets, err error) {
+	if made.Login, err = f.issueOperatorToken(ctx); err != nil || !f.Demo {
+		return made, err
 	}
-	return f.openDemoAccount(ctx)
+	made.DemoKey, err = f.openDemoAccount(ctx)
+	return made, err
 }
 
 // issueOperatorToken makes sure that the log has a first operator token. It writes the token into a draft file, then the
 // event, and renames the file last. The log keeps only a hash, so the file comes first: after a crash in between, the next
-// start claims the token of the draft again, and the same token under the same id is not a conflict.
-func (f firstStart) issueOperatorToken(ctx context.Context) error {
+// start claims the token of the draft again, and the same token under the same id is not a conflict. It returns the link with
+// which the operator comes in from a browser.
+func (f firstStart) issueOperatorToken(ctx context.Context) (login string, err error) {
 	final := filepath.Join(f.Folder, OperatorTokenFile)
 	if kept, err := os.ReadFile(final); err == nil {
 		if kind, ok := f.TokenPrefixes.KindOf(strings.TrimSpace(string(kept))); !ok || kind != token.Area {
 			f.reportLostToken("it holds no token")
 		}
-		return nil
+		return "", nil
 	}
 	draft := final + ".new"
 	secret, err := readOrCreateToken(draft, f.TokenPrefixes)
 	if err != nil {
-		return fmt.Errorf("operator token: %w", err)
+		return "", fmt.Errorf("operator token: %w", err)
 	}
 	issued, err := f.tokens.Claim(ctx, systemMetadata, areatoken.FirstTokenID, secret, areatoken.TokenRequest{Role: grant.RoleOperator, Label: "first operator"})
 	if errors.Is(err, areatoken.ErrAlreadyIssued) {
 		f.reportLostToken("the log has a token, which was written elsewhere or is lost")
-		return os.Remove(draft)
+		return "", os.Remove(draft)
 	}
 	if err == nil {
 		err = f.keyRing.AwaitPosition(ctx, issued.Position)
 	}
+	if err == nil {
+		login, err = f.issueLogin(ctx)
+	}
 	if err != nil {
-		return fmt.Errorf("operator token: %w", err)
+		return "", fmt.Errorf("operator token: %w", err)
 	}
 	fmt.Fprintf(f.Out, "Operator token written to %s.\n", final)
-	return osfile.Rename(draft, final)
+	return login, osfile.Rename(draft, final)
+}
+
+// issueLogin makes a link for a session of the first operator token. It makes none in a log of an older format, nor if the customer
+// area has an address at which no browser would keep the session: lieudit login then says why.
+func (f firstStart) issueLogin(ctx context.Context) (string, error) {
+	address := customerarea.Address{URL: f.AreaURL}
+	if !address.KeepsCookies() {
+		return "", nil
+	}
+	link, err := f.tokens.IssueLink(ctx, systemMetadata, areatoken.FirstTokenID, areatoken.LinkLifetime)
+	if errors.Is(err, areatoken.ErrFormatTooLow) {
+		return "", nil
+	}
+	if err == nil {
+		err = f.keyRing.AwaitPosition(ctx, link.Position)
+	}
+	if err != nil {
+		return "", fmt.Errorf("link for the first session: %w", err)
+	}
+	return address.LinkURL(link.Secret), nil
 }
 
 // reportLostToken reports that the file with the operator token is useless, and what to do. With a log on a server this is not
@@ -127,24 +160,26 @@ func (f firstStart) openDemoAccount(ctx context.Context) (string, error) {
 	return opened.Plaintext, nil
 }
 
-// WriteFirstStart writes the first events as soon as the log can be written, and returns the demo account's key if it opened the account.
-// An unreachable log does not end the instance: it tries again until ctx ends, with pauses that grow from 100 ms to 5 s.
-func (i *Instance) WriteFirstStart(ctx context.Context) (demo string) {
-	f, hasWarned := firstStart{i.Parts, i.accounts, i.tokens, i.keyRing}, false
+// WriteFirstStart writes the first events as soon as the log can be written, and returns their secrets. An unreachable log does not end
+// the instance: it tries again until ctx ends, with pauses that grow from 100 ms to 5 s.
+func (i *Instance) WriteFirstStart(ctx context.Context) FirstSecrets {
+	f, hasWarned, made := firstStart{i.Parts, i.accounts, i.tokens, i.keyRing}, false, FirstSecrets{}
 	for pause := 100 * time.Millisecond; ; pause = min(2*pause, 5*time.Second) {
-		key, err := "", i.raiseFormatOfNewLog(ctx)
+		err := i.raiseFormatOfNewLog(ctx)
 		if err == nil {
-			key, err = f.writeEvents(ctx)
+			var now FirstSecrets
+			now, err = f.writeEvents(ctx)
+			made = FirstSecrets{cmp.Or(now.DemoKey, made.DemoKey), cmp.Or(now.Login, made.Login)} // an attempt before may have made one
 		}
 		if err == nil || ctx.Err() != nil {
-			return key
+			return made
 		}
 		if !hasWarned { // one log line per incident
 			i.Log.Warn("first start's records not written yet", "reason", err)
 			hasWarned = true
 		}
 		if !clock.Sleep(ctx, pause) {
-			return ""
+			return made
 		}
 	}
 }

@@ -6,6 +6,9 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"time"
+
+	"github.com/google/uuid"
 
 	"lieudit/cmd/lieudit/metrics"
 	"lieudit/http/api"
@@ -39,7 +42,7 @@ func (i *Instance) buildHandlers() error {
 		Now: i.Now, Log: i.Log, Counting: i.countingPolicy(), Version: i.Version,
 	})
 	usageReader := usagequeries.New(i.Registry)
-	areaHandler := customerarea.New(i.keyRing, customerarea.Accounts{
+	area := customerarea.New(i.keyRing, customerarea.Accounts{
 		Commands: i.accounts, Tokens: i.tokens, Queries: accountqueries.New(i.Registry, i.Now), Audit: auditqueries.New(i.Registry),
 		Wait: i.newReadModelWait(accountCategory), WaitTokens: i.newReadModelWait(tokenCategory),
 	}, customerarea.Usage{
@@ -48,11 +51,22 @@ func (i *Instance) buildHandlers() error {
 		},
 	}, customerarea.Maintenance{ReadModels: projectionAdmin{i.projector}, Repairs: i.repairs, Releases: i.Releases, Upgrades: upgrades{i.deployment, i.Registry}}, customerarea.Env{
 		Limiter: i.waitLimiter, Bodies: i.bodyBudget, Answers: i.answerBudget, Lists: i.lists, Prefixes: i.TokenPrefixes, Now: i.Now, Log: i.Log,
+		Clients: i.clients, Logins: throttle.New(loginInterval, loginBurst),
+		Address: customerarea.Address{URL: i.AreaURL, Log: func() uuid.UUID { return i.keyRing.Checkpoint().Log }},
 	})
 	answers := metrics.NewHTTP(i.Metrics)
-	i.handlers = handlers{api: answers.Handler("api", i.noteProxies(apiHandler)), area: answers.Handler("area", areaHandler)}
+	i.handlers = handlers{api: answers.Handler("api", i.noteProxies(apiHandler)), area: answers.Handler("area", i.clients.Handler(areaHandler(area)))}
 	return nil
 }
+
+// Of one address, failed attempts to open a session are allowed five times a minute, and ten at once.
+const (
+	loginInterval = time.Minute / 5
+	loginBurst    = 10
+)
+
+// areaHandler returns the handler of the customer area's listener.
+func areaHandler(area *customerarea.Area) http.Handler { return area }
 
 const (
 	// maxUploads is how many files of clients may be on disk at once, each with a descriptor and at most csvupload.MaxFileBytes;
@@ -85,7 +99,7 @@ func (i *Instance) newThrottle() *throttle.Throttle {
 	if i.Unthrottled {
 		return &throttle.Throttle{}
 	}
-	return throttle.New(20, 100)
+	return throttle.New(time.Second/20, 100)
 }
 
 // noteProxies makes readiness report a proxy that is not trusted, if that matters to the throttle.

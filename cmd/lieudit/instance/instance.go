@@ -25,6 +25,7 @@ import (
 	"io"
 	"log/slog"
 	"net/netip"
+	"net/url"
 	"path/filepath"
 	"sync/atomic"
 	"time"
@@ -96,6 +97,7 @@ type Parts struct {
 	Core, Usage     eventstore.Store // may be the same
 	CoreTimeAtOpen  func() time.Time // time of the last event of a core log that this instance alone has opened
 	UsageTimeAtOpen func() time.Time // the same of the usage log
+	AreaURL         func() *url.URL  // where browsers reach the customer area; called once requests come
 	Registry        *sqldb.Registry
 	Vault           *vault.Vault
 	OwnsLogs        bool        // no other instance can use the logs

@@ -5,7 +5,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
+	"net/url"
 	"os"
 	"slices"
 
@@ -23,10 +25,16 @@ func (s *service) openListeners(context.Context) error {
 		return err
 	}
 	s.api = s.newListener("API", s.Listen, limits.API, s.instance.API())
-	s.area = s.newListener("customer area", s.AreaListen, limits.Area, http.HandlerFunc(s.serveArea))
+	s.area = s.newListener("customer area", s.AreaListen, limits.Area, s.newAreaHostCheck().Handler(http.HandlerFunc(s.serveArea)))
 	s.ops = s.newListener("ops", s.OpsListen, limits.Ops, s.newOpsHostCheck().Handler(ops.NewHandler(s.components(), s.metrics)))
 	s.registerConnectionMetrics()
-	return errors.Join(s.area.Open(), s.ops.Open())
+	if err := errors.Join(s.area.Open(), s.ops.Open()); err != nil {
+		return err
+	}
+	if hasUnusableLinks(s.area.Addr(), s.AreaURL) {
+		s.Log.Warn("links to the customer area work on this machine alone until --area-url names the address that browsers open", "links", s.areaURL())
+	}
+	return nil
 }
 
 // newListener makes a listener whose socket is closed with the service.
@@ -41,14 +49,49 @@ func (s *service) serveArea(w http.ResponseWriter, r *http.Request) {
 	s.peers.Handler(s.instance.Area()).ServeHTTP(w, r)
 }
 
+// areaURL returns the URL at which browsers reach the customer area. By default that is localhost, which all browsers trust with
+// cookies as they trust https, and some with more than 127.0.0.1. It may resolve to ::1 as well, where nothing listens: browsers then
+// try 127.0.0.1.
+func (s *service) areaURL() *url.URL {
+	if s.AreaURL != nil {
+		return s.AreaURL
+	}
+	_, port, _ := net.SplitHostPort(s.area.Addr().String()) // it has a port: it listens
+	return &url.URL{Scheme: "http", Host: net.JoinHostPort("localhost", port)}
+}
+
+// hasUnusableLinks reports whether the customer area listens for other machines while its links lead to localhost, because no URL is set.
+func hasUnusableLinks(listening net.Addr, areaURL *url.URL) bool {
+	tcp, ok := listening.(*net.TCPAddr)
+	return areaURL == nil && ok && !tcp.IP.IsLoopback()
+}
+
+// newAreaHostCheck makes the check of Host for the customer area. It accepts the host of its URL, and those by which other instances
+// and programs address it.
+func (s *service) newAreaHostCheck() *hostcheck.Checker {
+	names := []string{s.AreaListen, machineName()}
+	if peer, err := url.Parse(s.PeerURL); err == nil {
+		names = append(names, peer.Host)
+	}
+	if s.AreaURL != nil {
+		names = append(names, s.AreaURL.Host)
+	}
+	return hostcheck.New(s.Log, "--area-url names the customer area", names...)
+}
+
 // newOpsHostCheck makes the check of Host for the ops listener. It accepts the host that the listener listens on, the machine's name and
 // the names of the setting. All paths are checked, also those for probes, which address an instance by its IP address.
 func (s *service) newOpsHostCheck() *hostcheck.Checker {
-	machine, err := os.Hostname()
-	if err != nil { // the other names still work
-		machine = ""
+	return hostcheck.New(s.Log, "--ops-hosts allows names", append(slices.Clone(s.OpsHosts), machineName(), s.OpsListen)...)
+}
+
+// machineName returns the machine's name, "" if it has none: the other names still work.
+func machineName() string {
+	name, err := os.Hostname()
+	if err != nil {
+		return ""
 	}
-	return hostcheck.New(s.Log, "--ops-hosts allows names", append(slices.Clone(s.OpsHosts), machine, s.OpsListen)...)
+	return name
 }
 
 // checkConnections returns an error that names the listeners that are at their cap and have no idle connection to close,

@@ -193,7 +193,7 @@ func (s *service) openInstance(ctx context.Context) error {
 		return err
 	}
 	s.instance, err = instance.New(instance.Parts{
-		Settings: s.settings(), Core: s.logs.core, Usage: s.logs.usage, OwnsLogs: s.EventStore == "",
+		Settings: s.settings(), AreaURL: s.areaURL, Core: s.logs.core, Usage: s.logs.usage, OwnsLogs: s.EventStore == "",
 		CoreTimeAtOpen: s.logs.coreTimeAtOpen, UsageTimeAtOpen: s.logs.usageTimeAtOpen,
 		Registry: s.registry, OwnsReadModels: s.Postgres == "", // no other instance opens a SQLite file of a locked folder
 		Vault: keys, Folder: s.Data, Vintage: s.liveVintage, SiteAlerts: s.siteAlerts, Router: s.router, Releases: servedReleases{s},

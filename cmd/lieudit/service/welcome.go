@@ -4,27 +4,25 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 )
 
-// writeFirstStart has the instance write the first events of a new log. If that opened the demo account, it shows the account's key
-// once the API accepts it.
+// writeFirstStart has the instance write the first events of a new log. It shows their secrets once the API is open: the demo key is
+// accepted from then on.
 func (s *service) writeFirstStart(ctx context.Context) error {
-	s.showDemoOnceOpen(ctx, s.instance.WriteFirstStart(ctx))
-	return nil
-}
-
-// showDemoOnceOpen shows a demo key, if there is one, once the socket of the API is open.
-func (s *service) showDemoOnceOpen(ctx context.Context, key string) {
-	if key == "" {
-		return
-	}
+	made := s.instance.WriteFirstStart(ctx)
 	select {
 	case <-s.api.Opened():
-		s.showDemo(key)
 	case <-ctx.Done():
+		return nil
 	}
+	if made.DemoKey != "" {
+		s.showDemo(made.DemoKey)
+	}
+	if made.Login != "" {
+		s.showLogin(made.Login)
+	}
+	return nil
 }
 
 // printWelcome prints what the instance runs on and the addresses of its listeners; printAPI adds the API, which opens last.
@@ -48,8 +46,11 @@ func (s *service) printAPI(out io.Writer) {
 	fmt.Fprintf(out, welcomeLine, "API", s.api.URL()+"/services/v1")
 }
 
-// demoFile is the file in the data folder that holds the demo key if Out is not a terminal: many people read logs, and they are kept.
-const demoFile = "demo-key"
+// Files in the data folder that hold the secrets of the first start if Out is not a terminal: many people read logs, and they are kept.
+const (
+	demoFile  = "demo-key"
+	loginFile = "login-link"
+)
 
 // showDemo prints the demo key on a terminal. If there is none, it writes the key to a file that only the owner can read.
 func (s *service) showDemo(key string) {
@@ -58,11 +59,25 @@ func (s *service) showDemo(key string) {
 		return
 	}
 	path := filepath.Join(s.Data, demoFile)
-	if err := os.WriteFile(path, []byte(key+"\n"), 0o600); err != nil {
+	if err := writeSecretFile(path, key); err != nil {
 		s.Log.Error("the demo account's key could not be written, and is lost", "reason", err) // the service works without the key
 		return
 	}
 	fmt.Fprintf(s.Out, "A demo account was opened. Its key is in %s: export LIEUDIT_KEY=$(cat %[1]s)\n", path)
+}
+
+// showLogin prints the operator's first link on a terminal. If there is none, it writes the link to a file that only the owner can read.
+func (s *service) showLogin(link string) {
+	if s.IsTerminal {
+		fmt.Fprintf(s.Out, "\nThe customer area in your browser, by a link that works once, for 15 minutes (lieudit login makes another):\n\n  %s\n", link)
+		return
+	}
+	path := filepath.Join(s.Data, loginFile)
+	if err := writeSecretFile(path, link); err != nil {
+		s.Log.Error("the link to the customer area could not be written; lieudit login makes another", "reason", err)
+		return
+	}
+	fmt.Fprintf(s.Out, "The customer area in your browser: the link in %s works once, for 15 minutes. lieudit login makes another.\n", path)
 }
 
 // printDemo prints the demo key and commands with it that a reader can paste into a shell.
