@@ -18,6 +18,7 @@ type since struct {
 	keptKey, leakedKey, goneID string
 	leakedKeyID                string
 	token, tokenID             string
+	usedLink, session          string // a link that was used after the backup, and the session of before that has ended
 }
 
 // eraseAndRevokeSince writes a backup, and then erases an account and revokes a key and a token.
@@ -29,7 +30,11 @@ func (svc *backedUp) eraseAndRevokeSince(t *testing.T) since {
 	s.leakedKeyID = svc.idOf(t, "key list --json kept", "leaked")
 	s.token = strings.TrimSpace(svc.runCommand(t, "token issue --role operator --label left"))
 	s.tokenID = svc.idOf(t, "token list --json", "left")
+	s.usedLink = strings.TrimSpace(svc.runCommand(t, "invite --role auditor --label auditor"))
+	s.session = svc.openSession(t, strings.TrimSpace(svc.runCommand(t, "login")))
 	s.file = svc.backUp(t)
+	svc.openSession(t, s.usedLink)
+	svc.runCommand(t, "session end --all")
 	svc.runCommand(t, `account open "Later" --plan STARTER --id later`)
 	svc.runCommand(t, "account close --yes "+s.goneID)
 	svc.runCommand(t, "account erase --yes "+s.goneID)
@@ -62,6 +67,12 @@ func (s since) checkSince(t *testing.T, restored *testService) {
 	}
 	if got := restored.statusOfAccounts(t, s.token); got != http.StatusUnauthorized {
 		t.Errorf("the revoked token: %d, want 401", got)
+	}
+	if got := restored.statusWithCookie(t, s.session); got != http.StatusUnauthorized {
+		t.Errorf("the session that has ended: %d, want 401", got)
+	}
+	if got, _ := restored.tryLink(t, s.usedLink); got != http.StatusUnauthorized {
+		t.Errorf("the link that was used: %d, want 401", got)
 	}
 	if got := restored.runCommand(t, "account show "+s.goneID); strings.Contains(got, "Maison") || !strings.Contains(got, "closed") {
 		t.Errorf("the erased account is %s", got)

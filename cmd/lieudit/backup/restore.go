@@ -83,7 +83,7 @@ func Restore(ctx context.Context, file string, t Target, since Since) (done Rest
 		}
 		all = append(all, found.all...)
 	}
-	if done.Applied, err = p.applySince(ctx, all); err != nil {
+	if done.Applied, err = p.applySince(ctx, all, !since.isNothing()); err != nil {
 		return done, err
 	}
 	if err := p.moveVault(ctx); err != nil {
@@ -205,8 +205,8 @@ func (p *restoration) readNewer(ctx context.Context, dir string) (newerContents,
 
 // applySince opens the restored log and its vault, checks that they belong together, repeats what was erased and revoked since, and
 // records the restore. It closes both before it returns. The vault of a copy is newer than its logs: if it shows that a key was
-// destroyed, the account was erased.
-func (p *restoration) applySince(ctx context.Context, all []repeated) (applied Applied, err error) {
+// destroyed, the account was erased. endsSessions ends all sessions.
+func (p *restoration) applySince(ctx context.Context, all []repeated, endsSessions bool) (applied Applied, err error) {
 	log, err := p.openRestoredLog(ctx)
 	if err != nil {
 		return applied, fmt.Errorf("the restored log: %w", err)
@@ -234,6 +234,11 @@ func (p *restoration) applySince(ctx context.Context, all []repeated) (applied A
 	repetition := newRepetition(log, codec, p.Target)
 	if err = repetition.repeatAll(ctx, append(destroyed, all...)); err != nil {
 		return applied, err
+	}
+	if endsSessions {
+		if err = repetition.endSessions(ctx, log); err != nil {
+			return applied, err
+		}
 	}
 	return repetition.applied, p.recordRestore(ctx, log, codec)
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 
 	"lieudit/commands"
 	"lieudit/commands/account"
@@ -33,7 +35,8 @@ type Applied struct {
 	Erased  int `json:"effaces"`
 	Keys    int `json:"cles_revoquees"`
 	Tokens  int `json:"jetons_revoques"`
-	Unknown int `json:"inconnus"` // on the newer log alone: opened or issued after the copy, so there is nothing to repeat
+	Ended   int `json:"sessions_terminees"` // unused links among them
+	Unknown int `json:"inconnus"`           // on the newer log alone: opened or issued after the copy, so there is nothing to repeat
 }
 
 // UnknownError means that an account, key or token that an operator named is not on the restored log.
@@ -52,6 +55,11 @@ type repeated struct {
 	account string // "" for a token
 	id      string // of the key or the token
 	isNamed bool   // an operator named it, so it must be on the log
+}
+
+// isNothing reports whether nothing was erased and revoked.
+func (s Since) isNothing() bool {
+	return s.Log == "" && len(s.Erased)+len(s.Keys)+len(s.Tokens) == 0
 }
 
 // list returns the commands that an operator asked for. An erased account is closed first: only a closed one can be erased.
@@ -143,6 +151,44 @@ func (r *repetition) repeat(ctx context.Context, c repeated) (count *int, err er
 	}
 	_, _, err = r.tokens.Revoke(ctx, restoreMetadata, c.id)
 	return &r.applied.Tokens, err
+}
+
+// endSessions ends all sessions and links of a restored log, unless nothing happened since the copy: which of them were ended or used
+// since is known only of a newer log that can be read whole, and people can come in again.
+func (r *repetition) endSessions(ctx context.Context, log eventstore.Store) error {
+	holders, err := listSessionHolders(ctx, log)
+	if err != nil {
+		return fmt.Errorf("listing the sessions: %w", err)
+	}
+	for _, id := range slices.Sorted(maps.Keys(holders)) {
+		ended, _, err := r.tokens.CloseAllSessions(ctx, restoreMetadata, id)
+		if err != nil {
+			return fmt.Errorf("ending the sessions of token %s: %w", id, err)
+		}
+		r.applied.Ended += ended
+	}
+	return nil
+}
+
+// listSessionHolders reads from the log the ids of the tokens that have had a session or a link and are not revoked.
+func listSessionHolders(ctx context.Context, log eventstore.Store) (map[string]bool, error) {
+	holders := map[string]bool{}
+	for s, err := range log.ReadAll(ctx, eventstore.Checkpoint{}, eventstore.Filter{areatoken.Aggregate.Category}) {
+		if err != nil {
+			return nil, err
+		}
+		if s.Kind != eventstore.EventAppeared {
+			continue
+		}
+		id := eventstore.EntityID(s.Event.Stream)
+		switch s.Event.Type {
+		case event.SessionLinkIssued{}.EventType(), event.SessionOpened{}.EventType():
+			holders[id] = true
+		case event.TokenRevoked{}.EventType():
+			delete(holders, id)
+		}
+	}
+	return holders, nil
 }
 
 func (c repeated) unknownError() error {

@@ -313,7 +313,7 @@ func (p Program) printRestored(c *cli.Command, done backup.Restored) error {
 	err := p.PrintFields(
 		"restored", c.String("data"), "node", c.String("node"), "as of", p.formatTime(done.Manifest.TakenAt),
 		"closed again", count(a.Closed), "erased again", count(a.Erased), "keys revoked again", count(a.Keys),
-		"tokens revoked again", count(a.Tokens), "not in the backup", count(a.Unknown),
+		"tokens revoked again", count(a.Tokens), "sessions ended", count(a.Ended), "not in the backup", count(a.Unknown),
 	)
 	if err != nil {
 		return err
