@@ -131,6 +131,10 @@ type areaToken struct {
 	role, account, text string
 	issued              time.Time // when the client learned it
 	revoking, revoked   time.Time // when its revocation began, and when it was acknowledged
+
+	ending  time.Time // when the end of all its sessions last began or was acknowledged
+	parent  string    // label of the token that it is a session of; "": it is a token
+	expires time.Time // by the instances' clocks; zero: never
 }
 
 // Operator is the label of the first operator's token.
@@ -154,6 +158,9 @@ var roles = map[string][]string{
 	"POST /usage:adjust":                    {"billing"},
 	"GET /accounts/{id}/history":            {"agency", "customer", "auditor"},
 	"GET /accounts/{id}/state":              {"agency", "customer", "auditor"},
+	"POST /sessions:link":                   {"agency", "customer", "auditor", "billing"},
+	"DELETE /sessions/{session}":            {"agency", "customer", "auditor", "billing"},
+	"DELETE /sessions":                      {"agency", "customer", "auditor", "billing"},
 }
 
 // checkToken checks the answer to a request with a token, and reports whether the request surely had no effect.
@@ -165,6 +172,9 @@ func (m *Model) checkToken(c *Call, a Answer) (isRefused bool) {
 	isRevoking, isRevoked := !t.revoking.IsZero(), !t.revoked.IsZero() && c.began.After(t.revoked.Add(grace))
 	isNew := c.began.Before(t.issued.Add(grace))
 	if m.mayBeClosed(c, t.account) { // the specification leaves open what happens to the tokens of a closed account
+		isRevoking = true
+	}
+	if !t.expires.IsZero() && slices.ContainsFunc(c.walls, func(wall time.Time) bool { return wall.After(t.expires.Add(-clocksApart)) }) {
 		isRevoking = true
 	}
 	switch {

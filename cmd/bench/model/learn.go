@@ -95,11 +95,48 @@ func (m *Model) IssuedToken(label, role, account, text string) {
 	m.tokens[label] = &areaToken{role: role, account: account, text: text, issued: time.Now()}
 }
 
-// RevokesToken records that the revocation of a token begins, or is acknowledged.
+// OpenedSession records that a session of a token was opened, whose text is its cookie. It is a token of the same role, which ends with the
+// other.
+func (m *Model) OpenedSession(label, token, text string, expires time.Time) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	s := *m.tokens[token]
+	s.text, s.issued, s.parent, s.expires = text, time.Now(), token, expires
+	if s.revoking.IsZero() && time.Since(s.ending) < longestEnd {
+		s.revoking = time.Now()
+	}
+	m.tokens[label] = &s
+}
+
+// longestEnd is the longest that a request to end all sessions may be on its way: it may end sessions that were opened meanwhile.
+const longestEnd = time.Minute
+
+// RevokesToken records that the revocation of a token with its sessions, or the end of a session, begins or is acknowledged.
 func (m *Model) RevokesToken(label string, isAcknowledged bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	t := m.tokens[label]
+	m.tokens[label].end(isAcknowledged)
+	m.endSessions(label, isAcknowledged)
+}
+
+// EndsSessions records that the end of all sessions of a token begins or is acknowledged.
+func (m *Model) EndsSessions(token string, isAcknowledged bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.tokens[token].ending = time.Now()
+	m.endSessions(token, isAcknowledged)
+}
+
+// endSessions ends the sessions of a token. Those that were opened while the end was under way may have outlived it.
+func (m *Model) endSessions(token string, isAcknowledged bool) {
+	for _, t := range m.tokens {
+		if t.parent == token && (!isAcknowledged || !t.revoking.IsZero()) {
+			t.end(isAcknowledged)
+		}
+	}
+}
+
+func (t *areaToken) end(isAcknowledged bool) {
 	if t.revoking.IsZero() {
 		t.revoking = time.Now()
 	}

@@ -12,6 +12,7 @@ const (
 	ActiveIsAccepted  Rule = "an active key is accepted on every instance a second after it was issued"
 	PlanIsHeld        Rule = "a plan gives access to what it includes, and to nothing else"
 	ScopeIsHeld       Rule = "a publishable key opens the search alone, from its origins"
+	LinkOpensOnce     Rule = "a link opens one session, however often it is used"
 	RoleIsHeld        Rule = "a token does what its role may, on its own account"
 	NoForeignData     Rule = "no account sees another's data"
 	NeverAboveCap     Rule = "nothing is answered above a cap"
@@ -57,7 +58,7 @@ const (
 // Rules lists every rule that is checked.
 func Rules() []Rule {
 	return []Rule{
-		NoPanic, NoFailureAlone, KnownStatus, RevokedIsRefused, ActiveIsAccepted, PlanIsHeld, ScopeIsHeld, RoleIsHeld, NoForeignData,
+		NoPanic, NoFailureAlone, KnownStatus, RevokedIsRefused, ActiveIsAccepted, LinkOpensOnce, PlanIsHeld, ScopeIsHeld, RoleIsHeld, NoForeignData,
 		NeverAboveCap, NoEarlyRefusal, OneOrder, SameKeySameAnswer, StableIDs, WholeContents, NothingPassedOver, OneAnswer, FindsAddress, PlacedAtAddress,
 		WriterSeesIt, AnswersPromptly, OwnFilesAreUsed,
 		EveryAccountAnswers, InstancesAgree, InstancesReady, AcknowledgedIsThere, SearchFinds, ChangesTellAll, UsageIsServed, BilledByContract,

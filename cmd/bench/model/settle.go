@@ -79,12 +79,35 @@ func (m *Model) FindToken(role, account string) string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, label := range slices.Sorted(maps.Keys(m.tokens)) {
-		if t := m.tokens[label]; t.role == role && t.account == account && t.revoking.IsZero() {
+		if t := m.tokens[label]; t.role == role && t.account == account && t.parent == "" && t.revoking.IsZero() {
 			return label
 		}
 	}
 	return ""
 }
+
+// FindSession returns the label of a session of a token, ended or not, "" if there is none, and how many have not ended.
+func (m *Model) FindSession(token string, pick int) (label string, open int) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	var all []string
+	for id, t := range m.tokens {
+		if t.parent == token {
+			all = append(all, id)
+			if t.revoking.IsZero() {
+				open++
+			}
+		}
+	}
+	if len(all) == 0 {
+		return "", 0
+	}
+	slices.Sort(all)
+	return all[len(all)-1-pick%min(len(all), recentSessions)], open
+}
+
+// recentSessions is how many of the last sessions of a token are used.
+const recentSessions = 3
 
 // SettleAccount compares an account and its keys, as shown at a quiet moment, with the possible states.
 func (m *Model) SettleAccount(id string, shown, keys Answer, wall time.Time) {

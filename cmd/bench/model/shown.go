@@ -355,7 +355,7 @@ func (m *Model) CheckTokenList(rows []json.RawMessage) {
 		listed = append(listed, s)
 	}
 	for id, t := range m.tokens {
-		if id == Operator {
+		if id == Operator || t.parent != "" {
 			continue
 		}
 		i := slices.IndexFunc(listed, func(s shownToken) bool { return s.ID == id })

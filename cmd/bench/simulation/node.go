@@ -229,7 +229,7 @@ func (r *run) build(folder string) (err error) {
 		return err
 	}
 	r.instance, err = instance.New(instance.Parts{
-		AreaURL: func() *url.URL { return &url.URL{Scheme: "http", Host: "localhost:8081"} },
+		AreaURL: func() *url.URL { return &url.URL{Scheme: "https", Host: "espace.exemple.fr"} },
 		Settings: instance.Settings{TokenPrefixes: token.DefaultPrefixes, PeriodGrace: w.closing.grace, ClosingInterval: w.closing.interval,
 			SnapshotThreshold: snapshotThreshold, SiteEvents: siteEvents},
 		Core: core, Usage: usage,

@@ -30,7 +30,7 @@ type kind struct {
 
 // kinds returns the table of acts. The first act of an account opens it.
 func kinds() []kind {
-	return slices.Concat(questionKinds(), placesKinds(), accountKinds(), officeKinds())
+	return slices.Concat(questionKinds(), placesKinds(), accountKinds(), officeKinds(), sessionKinds())
 }
 
 // Generate draws a day's acts of some accounts, sorted by time.

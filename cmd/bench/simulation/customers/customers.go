@@ -20,6 +20,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -143,7 +144,7 @@ func (c *Customers) sendOnce(ctx context.Context, op model.Operation, m message)
 			r.Header.Set("Origin", op.Origin)
 		}
 	} else {
-		r.Header.Set("Authorization", "Bearer "+c.tokenText(op.Token))
+		c.authenticate(r.Header, op.Token)
 	}
 	if raw, isRaw := m.body.([]byte); isRaw {
 		r.Body = raw
@@ -175,6 +176,16 @@ func (c *Customers) sendOnce(ctx context.Context, op model.Operation, m message)
 func (c *Customers) mayFail(op model.Operation, a Answer) bool {
 	needsRegion := op.Endpoint != "GET /me" && (op.Service == model.Addresses || op.Service == model.Route || op.Service == model.Matrix)
 	return !c.hasRegion && a.Status == 500 && needsRegion
+}
+
+// authenticate puts a token into the headers of a request, or the cookie of a session.
+func (c *Customers) authenticate(header http.Header, label string) {
+	text := c.tokenText(label)
+	if strings.HasPrefix(text, cookiePrefix) {
+		header.Set("Cookie", text)
+		return
+	}
+	header.Set("Authorization", "Bearer "+text)
 }
 
 // tokenText returns the text of a token.
