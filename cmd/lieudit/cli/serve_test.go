@@ -7,6 +7,7 @@ import (
 	"errors"
 	"io"
 	"net/netip"
+	"net/url"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -36,10 +37,10 @@ func TestServeTakesFlagsBeforeVariablesBeforeDefaults(t *testing.T) {
 		"LIEUDIT_SECRET_PREFIX": "s_", "LIEUDIT_PUBLISHABLE_PREFIX": "p_", "LIEUDIT_AREA_PREFIX": "a_", "LIEUDIT_DRAIN": "1m",
 		"LIEUDIT_GRACE": "2h", "LIEUDIT_MEILISEARCH": "http://c", "LIEUDIT_MEILISEARCH_KEY": "k", "LIEUDIT_ADDRESS_INDEX": "Meilisearch", "LIEUDIT_NO_THROTTLE": "true", "LIEUDIT_ACCEPT_LOST_KEYS": "true", "LIEUDIT_COUNT_TO_THE_LETTER": "true",
 		"LIEUDIT_CONNECTIONS": "99", "LIEUDIT_BODY_BUDGET": "512", "LIEUDIT_ACCOUNT_BODY_BUDGET": "64", "LIEUDIT_ANSWER_BUDGET": "128", "LIEUDIT_ACCOUNT_ANSWER_BUDGET": "32",
-		"LIEUDIT_ROUTER": "osrm:car=http://r", "LIEUDIT_TRUSTED_PROXIES": "10.0.0.0/8, ::1", "LIEUDIT_OPS_HOSTS": "lieudit-a, lieudit-b:8082",
+		"LIEUDIT_ROUTER": "osrm:car=http://r", "LIEUDIT_TRUSTED_PROXIES": "10.0.0.0/8, ::1", "LIEUDIT_OPS_HOSTS": "lieudit-a, lieudit-b:8082", "LIEUDIT_AREA_URL": "https://espace.exemple.fr/",
 	}
 	set := service.Config{
-		Data: "/d", Listen: ":1", AreaListen: ":2", OpsListen: ":3", OpsHosts: []string{"lieudit-a", "lieudit-b:8082"}, EventStore: "esdb://a", Postgres: "postgres://b",
+		Data: "/d", Listen: ":1", AreaListen: ":2", OpsListen: ":3", OpsHosts: []string{"lieudit-a", "lieudit-b:8082"}, AreaURL: &url.URL{Scheme: "https", Host: "espace.exemple.fr"}, EventStore: "esdb://a", Postgres: "postgres://b",
 		Meilisearch: "http://k@c", AddressIndex: service.MeilisearchIndex, PeriodGrace: 2 * time.Hour, CountToTheLetter: true, Unthrottled: true, AcceptLostKeys: true, TokenPrefixes: token.Prefixes{Secret: "s_", Publishable: "p_", Area: "a_"}, Drain: time.Minute,
 		MaxConnections: 99, BodyBudget: 512 << 20, AccountBodyBudget: 64 << 20, AnswerBudget: 128 << 20, AccountAnswerBudget: 32 << 20,
 		TrustedProxies: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("::1/128")},
@@ -122,6 +123,9 @@ func TestServeExitCodes(t *testing.T) {
 		{args: "--router google", want: 2, complaint: "--router (LIEUDIT_ROUTER): it is own, osrm:car=URL"},
 		{args: "--trusted-proxies proxy", want: 2, complaint: "--trusted-proxies (LIEUDIT_TRUSTED_PROXIES): \"proxy\" is neither"},
 		{args: "--ops-hosts http://lieudit-a", want: 2, complaint: "--ops-hosts (LIEUDIT_OPS_HOSTS): \"http://lieudit-a\" is not a host name"},
+		{args: "--area-url https://exemple.fr/espace", want: 2, complaint: "--area-url (LIEUDIT_AREA_URL): \"https://exemple.fr/espace\" is not of the form"},
+		{args: "--area-url espace.exemple.fr", want: 2, complaint: "--area-url"},
+		{args: "--area-prefix ld_se_", want: 2, complaint: "sessions"},
 		{args: "--log xml", want: 2, complaint: "text, json"},
 		{args: "--secret-prefix ld_", want: 2, complaint: "prefix"},
 		{args: "", env: "maybe", want: 2, complaint: "LIEUDIT_NO_DEMO"},
