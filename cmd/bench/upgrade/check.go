@@ -16,6 +16,7 @@ import (
 	"lieudit/cmd/bench/model"
 	"lieudit/cmd/lieudit/adminclient"
 	"lieudit/schemas/body"
+	"lieudit/schemas/event"
 )
 
 // admin is a client of an instance's customer area.
@@ -111,6 +112,12 @@ func (r *run) checkUpgradeStatus(ctx context.Context) error {
 	if _, err := admin.Post(ctx, "/upgrade:finish", body.Empty{}); err == nil || !strings.Contains(err.Error(), "mise_a_niveau_bloquee") {
 		r.reportViolation("upgrade finish, while an older instance runs: %v", err)
 	}
+	if status.Format >= event.SessionsFormat {
+		return nil
+	}
+	if _, err := admin.Post(ctx, "/sessions:link", body.Empty{}); err == nil || !strings.Contains(err.Error(), "mise_a_niveau_inachevee") {
+		r.reportViolation("a link for a session, which the older instance would not know: %v", err)
+	}
 	return nil
 }
 
@@ -126,6 +133,9 @@ func (r *run) finish(ctx context.Context) error {
 	}
 	if r.report.Format = status.Format; status.Format != status.KnownFormat {
 		r.reportViolation("the finished upgrade left the log at format %d of %d", status.Format, status.KnownFormat)
+	}
+	if _, err := admin.Post(ctx, "/sessions:link", body.Empty{}); err != nil {
+		r.reportViolation("a link for a session after the upgrade: %v", err)
 	}
 	return sleep(ctx, 2*time.Second) // clients continue with it for a while
 }
