@@ -1,6 +1,7 @@
 package areatoken_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"sync"
@@ -11,6 +12,7 @@ import (
 	"lieudit/commands/areatoken"
 	"lieudit/eventstore"
 	"lieudit/eventstore/journal"
+	"lieudit/schemas/event"
 	"lieudit/schemas/grant"
 	"lieudit/schemas/refusal"
 	"lieudit/schemas/token"
@@ -276,4 +278,62 @@ func TestAnInvitationIsATokenThatNobodySees(t *testing.T) {
 		t.Fatal(err)
 	}
 	f.expectSessions(t, made.Token, 0)
+}
+
+func TestAllSessionsAndUnusedLinksEndAtOnce(t *testing.T) {
+	t.Parallel()
+	f := newSessionFixture(t)
+	tok, other := f.issueToken(t, grant.RoleOperator), f.issueToken(t, grant.RoleOperator)
+	used, unused, last := f.issueLink(t, tok.Token), f.issueLink(t, tok.Token), f.issueLink(t, tok.Token)
+	for _, proof := range []string{tok.Plaintext, used.Secret} {
+		if _, err := f.OpenSession(t.Context(), system, tok.Token, proof); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := f.OpenSession(t.Context(), system, other.Token, other.Plaintext); err != nil {
+		t.Fatal(err)
+	}
+	if ended, _, err := f.CloseAllSessions(t.Context(), system, tok.Token); err != nil || ended != 4 {
+		t.Errorf("%d ended (%v), want 2 sessions and 2 links", ended, err)
+	}
+	f.expectSessions(t, tok.Token, 0)
+	f.expectSessions(t, other.Token, 1)
+	for name, link := range map[string]areatoken.IssuedLink{"used": used, "unused": unused, "never used": last} {
+		if _, err := f.newInstance().OpenSession(t.Context(), system, tok.Token, link.Secret); !errors.Is(err, areatoken.ErrLinkInvalid) {
+			t.Errorf("a link that was %s: %v", name, err)
+		}
+	}
+	late := f.issueLink(t, tok.Token)
+	f.clock.Add(int64(areatoken.LinkLifetime / time.Second))
+	before := countEvents(t, f.log, tok.Token)
+	if ended, _, err := f.CloseAllSessions(t.Context(), system, late.Token); err != nil || ended != 0 {
+		t.Errorf("%d ended (%v), want none: the link has expired", ended, err)
+	}
+	if after := countEvents(t, f.log, tok.Token); after != before {
+		t.Errorf("%d events were written for nothing", after-before)
+	}
+}
+
+// In a log of an older format nothing is written that an older program would pass over.
+func TestALogOfAnOlderFormatGetsNoSessions(t *testing.T) {
+	t.Parallel()
+	f := newSessionFixture(t)
+	tok := f.issueToken(t, grant.RoleOperator)
+	for format, want := range map[int]error{event.SessionsFormat - 1: areatoken.ErrFormatTooLow, event.SessionsFormat: nil} {
+		codec := eventstore.NewCodec(nil).WithFormat(func(_ context.Context, asked int) (bool, error) { return asked <= format, nil })
+		tokens := areatoken.New(f.log, codec, token.DefaultPrefixes, f.now)
+		_, linkErr := tokens.IssueLink(t.Context(), system, tok.Token, time.Minute)
+		_, openErr := tokens.OpenSession(t.Context(), system, tok.Token, tok.Plaintext)
+		_, inviteErr := tokens.Invite(t.Context(), system, areatoken.TokenRequest{Role: grant.RoleAuditor})
+		for name, err := range map[string]error{"a link": linkErr, "a session": openErr, "an invitation": inviteErr} {
+			if !errors.Is(err, want) {
+				t.Errorf("format %d, %s: %v, want %v", format, name, err, want)
+			}
+		}
+	}
+	silent := errors.New("the log does not answer")
+	tokens := areatoken.New(f.log, eventstore.NewCodec(nil).WithFormat(func(context.Context, int) (bool, error) { return false, silent }), token.DefaultPrefixes, f.now)
+	if _, err := tokens.OpenSession(t.Context(), system, tok.Token, tok.Plaintext); !errors.Is(err, silent) {
+		t.Errorf("while the format is unknown: %v, want %v", err, silent)
+	}
 }

@@ -118,7 +118,7 @@ func (c *randomHistory) appendRandom() {
 	case n < 85:
 		c.issuePass()
 	case n < 87:
-		c.closeSession()
+		c.endPass()
 	case n < 98:
 		c.revokeCredentials()
 	default:
@@ -217,15 +217,20 @@ func (c *randomHistory) countKeptPasses() (n int) {
 	return n
 }
 
-func (c *randomHistory) closeSession() {
-	for _, secret := range slices.Sorted(maps.Keys(c.passes)) {
-		if p := c.passes[secret]; p.isSession {
-			h := hash(secret)
-			c.add("token-"+p.token, c.now, event.SessionClosed{Token: p.token, Session: p.id, Hash: h[:]})
-			delete(c.passes, secret)
-			return
-		}
+// endPass ends a session, or a link that was not used.
+func (c *randomHistory) endPass() {
+	all := slices.Sorted(maps.Keys(c.passes))
+	if len(all) == 0 {
+		return
 	}
+	secret := all[c.IntN(len(all))]
+	p, h := c.passes[secret], hash(secret)
+	if p.isSession {
+		c.add("token-"+p.token, c.now, event.SessionClosed{Token: p.token, Session: p.id, Hash: h[:]})
+	} else {
+		c.add("token-"+p.token, c.now, event.SessionLinkEnded{Token: p.token, Link: p.id, Hash: h[:]})
+	}
+	delete(c.passes, secret)
 }
 
 func (c *randomHistory) changeOrigins() {
