@@ -69,64 +69,71 @@ func (f sessionFixture) expectSessions(t *testing.T, tokenID string, want int) {
 	}
 }
 
+// sessionProof makes something that is shown to open a session of a token.
+type sessionProof struct {
+	make func(t *testing.T, f sessionFixture, tok areatoken.IssuedToken) string
+	want bool
+}
+
+const isValid, isInvalid = true, false
+
+// sessionProofs are all kinds of them.
+var sessionProofs = map[string]sessionProof{
+	"the token itself": {func(_ *testing.T, _ sessionFixture, tok areatoken.IssuedToken) string { return tok.Plaintext }, isValid},
+	"a link": {func(t *testing.T, f sessionFixture, tok areatoken.IssuedToken) string {
+		return f.issueLink(t, tok.Token).Secret
+	}, isValid},
+	"a link in its last second": {func(t *testing.T, f sessionFixture, tok areatoken.IssuedToken) string {
+		made := f.issueLink(t, tok.Token)
+		f.clock.Add(int64(areatoken.LinkLifetime/time.Second) - 1)
+		return made.Secret
+	}, isValid},
+	"a link that has expired": {func(t *testing.T, f sessionFixture, tok areatoken.IssuedToken) string {
+		made := f.issueLink(t, tok.Token)
+		f.clock.Add(int64(areatoken.LinkLifetime / time.Second))
+		return made.Secret
+	}, isInvalid},
+	"a link that was used": {func(t *testing.T, f sessionFixture, tok areatoken.IssuedToken) string {
+		made := f.issueLink(t, tok.Token)
+		if _, err := f.OpenSession(t.Context(), system, tok.Token, made.Secret); err != nil {
+			t.Fatal(err)
+		}
+		return made.Secret
+	}, isInvalid},
+	"a link of another token": {func(t *testing.T, f sessionFixture, _ areatoken.IssuedToken) string {
+		return f.issueLink(t, f.issueToken(t, grant.RoleOperator).Token).Secret
+	}, isInvalid},
+	"a link of a token that is revoked since": {func(t *testing.T, f sessionFixture, tok areatoken.IssuedToken) string {
+		made := f.issueLink(t, tok.Token)
+		if _, _, err := f.Revoke(t.Context(), system, tok.Token); err != nil {
+			t.Fatal(err)
+		}
+		return made.Secret
+	}, isInvalid},
+	"a token that is revoked": {func(t *testing.T, f sessionFixture, tok areatoken.IssuedToken) string {
+		if _, _, err := f.Revoke(t.Context(), system, tok.Token); err != nil {
+			t.Fatal(err)
+		}
+		return tok.Plaintext
+	}, isInvalid},
+	"the secret of a session": {func(t *testing.T, f sessionFixture, tok areatoken.IssuedToken) string {
+		opened, err := f.OpenSession(t.Context(), system, tok.Token, tok.Plaintext)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return opened.Secret
+	}, isInvalid},
+	"nothing": {func(*testing.T, sessionFixture, areatoken.IssuedToken) string { return "" }, isInvalid},
+}
+
 func TestWhatOpensASession(t *testing.T) {
 	t.Parallel()
-	const isValid, isInvalid = true, false
-	for name, c := range map[string]struct {
-		proof func(t *testing.T, f sessionFixture, tok areatoken.IssuedToken) string
-		want  bool
-	}{
-		"the token itself": {func(_ *testing.T, _ sessionFixture, tok areatoken.IssuedToken) string { return tok.Plaintext }, isValid},
-		"a link": {func(t *testing.T, f sessionFixture, tok areatoken.IssuedToken) string {
-			return f.issueLink(t, tok.Token).Secret
-		}, isValid},
-		"a link in its last second": {func(t *testing.T, f sessionFixture, tok areatoken.IssuedToken) string {
-			made := f.issueLink(t, tok.Token)
-			f.clock.Add(int64(areatoken.LinkLifetime/time.Second) - 1)
-			return made.Secret
-		}, isValid},
-		"a link that has expired": {func(t *testing.T, f sessionFixture, tok areatoken.IssuedToken) string {
-			made := f.issueLink(t, tok.Token)
-			f.clock.Add(int64(areatoken.LinkLifetime / time.Second))
-			return made.Secret
-		}, isInvalid},
-		"a link that was used": {func(t *testing.T, f sessionFixture, tok areatoken.IssuedToken) string {
-			made := f.issueLink(t, tok.Token)
-			if _, err := f.OpenSession(t.Context(), system, tok.Token, made.Secret); err != nil {
-				t.Fatal(err)
-			}
-			return made.Secret
-		}, isInvalid},
-		"a link of another token": {func(t *testing.T, f sessionFixture, _ areatoken.IssuedToken) string {
-			return f.issueLink(t, f.issueToken(t, grant.RoleOperator).Token).Secret
-		}, isInvalid},
-		"a link of a token that is revoked since": {func(t *testing.T, f sessionFixture, tok areatoken.IssuedToken) string {
-			made := f.issueLink(t, tok.Token)
-			if _, _, err := f.Revoke(t.Context(), system, tok.Token); err != nil {
-				t.Fatal(err)
-			}
-			return made.Secret
-		}, isInvalid},
-		"a token that is revoked": {func(t *testing.T, f sessionFixture, tok areatoken.IssuedToken) string {
-			if _, _, err := f.Revoke(t.Context(), system, tok.Token); err != nil {
-				t.Fatal(err)
-			}
-			return tok.Plaintext
-		}, isInvalid},
-		"the secret of a session": {func(t *testing.T, f sessionFixture, tok areatoken.IssuedToken) string {
-			opened, err := f.OpenSession(t.Context(), system, tok.Token, tok.Plaintext)
-			if err != nil {
-				t.Fatal(err)
-			}
-			return opened.Secret
-		}, isInvalid},
-		"nothing": {func(*testing.T, sessionFixture, areatoken.IssuedToken) string { return "" }, isInvalid},
-	} {
+	for name, c := range sessionProofs {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			f := newSessionFixture(t)
 			tok := f.issueToken(t, grant.RoleCustomer)
-			proof := c.proof(t, f, tok)
+			proof := c.make(t, f, tok)
 			before := countEvents(t, f.log, tok.Token)
 			opened, err := f.newInstance().OpenSession(t.Context(), system, tok.Token, proof)
 			if c.want == isInvalid {
