@@ -4,7 +4,9 @@ import (
 	"context"
 	"crypto/aes"
 	"crypto/cipher"
+	"crypto/hkdf"
 	"crypto/rand"
+	"crypto/sha256"
 	"encoding/base64"
 	"errors"
 	"fmt"
@@ -128,6 +130,16 @@ func (c *Codec) Open(ctx context.Context, stream string, e event.Event, p event.
 // Unseal is Open for a stream whose events name no account other than the stream's own.
 func (c *Codec) Unseal(ctx context.Context, stream string, p event.Personal) (event.Personal, error) {
 	return c.Open(ctx, stream, nil, p)
+}
+
+// DeriveSecret derives 32 secret bytes for one use, which info names, from the data key of a stream's entity. They are the
+// same on every instance, and gone with the key. It fails like sealing, with ErrDestroyed for an entity that was erased.
+func (c *Codec) DeriveSecret(ctx context.Context, stream, info string) ([]byte, error) {
+	key, err := c.vault.Key(ctx, EntityID(stream), true)
+	if err != nil {
+		return nil, fmt.Errorf("data key of %s: %w", EntityID(stream), err)
+	}
+	return hkdf.Key(sha256.New, key, nil, info, sha256.Size)
 }
 
 // DestroyKey makes the personal texts of a stream's entity permanently unreadable, in all its streams. If the key is already

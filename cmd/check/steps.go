@@ -95,7 +95,6 @@ func largeTestPackages() []string {
 // takes longer than running them.
 func packagesWithoutGoroutines() []string {
 	return []string{
-		"lieudit/cmd/lieudit/guide",
 		"lieudit/eventstore/deadlinetest",
 		"lieudit/http/csvfile",
 		"lieudit/http/pages/chart",

@@ -26,6 +26,7 @@ import (
 // testService is a running service and a client of it.
 type testService struct {
 	api, area, ops string // base URLs of the three listeners
+	host           string // that the pages answer to; "": localhost with the port of the customer area
 	data           string
 	operator       string // the first operator's token
 	client         *http.Client

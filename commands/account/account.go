@@ -55,6 +55,7 @@ type Key struct {
 	RevokedAt time.Time
 	RevokedBy string
 	Reason    event.Personal // of the revocation
+	Replaces  string         // the id of the key whose place it takes
 
 	OmitsLabel, OmitsReason bool // a command left it out, because the vault gave no data key at once
 }
@@ -102,6 +103,10 @@ func evolveKeys(s *State, rec commands.Record) {
 	case event.PublishableKeyIssued:
 		s.Keys[e.Key] = &Key{ID: e.Key, Kind: token.Publishable, Label: e.Label, Hint: e.Hint, Hash: e.Hash,
 			Token: e.Token, Origins: e.Origins, IssuedAt: rec.At, IssuedBy: rec.Actor}
+	case event.KeyRotationStarted:
+		if k, ok := s.Keys[e.Key]; ok {
+			k.Replaces = e.Replaces
+		}
 	case event.KeyRevoked:
 		if k, ok := s.Keys[e.Key]; ok {
 			k.RevokedAt, k.RevokedBy, k.Reason = rec.At, rec.Actor, rec.Reason

@@ -297,7 +297,7 @@ func TestEvolveKnowsEveryAccountEvent(t *testing.T) {
 			continue
 		}
 		s, before := given(plan.Starter, secret("k")), given(plan.Starter, secret("k"))
-		e, err := event.Decode(typ.Name, []byte(`{"key":"k","hash":"AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=","to":"BUSINESS","agency":"g","effective":"2026-11-01T00:00:00Z","origins":["https://b.fr"]}`))
+		e, err := event.Decode(typ.Name, []byte(`{"key":"k","hash":"AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=","to":"BUSINESS","replaces":"o","agency":"g","effective":"2026-11-01T00:00:00Z","origins":["https://b.fr"]}`))
 		if err != nil {
 			t.Fatal(err)
 		}

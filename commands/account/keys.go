@@ -1,6 +1,7 @@
 package account
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"time"
@@ -14,34 +15,6 @@ import (
 	"lieudit/schemas/token"
 )
 
-// KeyRequest describes the key to issue. A publishable key must have origins; a secret key has none.
-type KeyRequest struct {
-	Kind    token.Kind
-	Label   string
-	Origins []string // as the customer typed them
-}
-
-// IssuedKey is a new key with its token in clear. The token of a secret key cannot be read again later.
-type IssuedKey struct {
-	Key
-	Plaintext string
-	Position  eventstore.Position
-}
-
-// IssueKey issues a key. A publishable key is refused with an error of package origin if its origins break a rule, and with
-// refusal.KeysOverCapacity if the plan's keys are all in use. A closed account is refused with refusal.AccountClosed, and a
-// sub-client of a closed agency with refusal.AgencyClosed: its keys would not work. Refusals are recorded.
-func (a *Accounts) IssueKey(ctx context.Context, id string, meta commands.Metadata, req KeyRequest) (IssuedKey, error) {
-	generated := a.generateKey(meta, req)
-	var err error
-	generated.Position, err = a.handleExisting(ctx, id, meta, func(s *State, agency agencyState) commands.Result {
-		var result commands.Result
-		result, generated.Origins = issueKey(s, generated.Key, req.Origins, agency, a.logTime())
-		return result
-	})
-	return generated, err
-}
-
 // planAt returns the plan that limits the account: its agency's plan, for a sub-client.
 func (s *State) planAt(now time.Time, agency agencyState) plan.Plan {
 	name := s.Terms.At(now).Plan
@@ -50,44 +23,6 @@ func (s *State) planAt(now time.Time, agency agencyState) plan.Plan {
 	}
 	p, _ := plan.Lookup(name)
 	return p
-}
-
-// generateKey makes a key and its token. Nothing is recorded yet.
-func (a *Accounts) generateKey(meta commands.Metadata, req KeyRequest) IssuedKey {
-	plaintext := a.tokens.New(req.Kind)
-	hash := token.HashOf(plaintext)
-	k := Key{ID: newID(), Label: event.Personal(req.Label), Hint: a.tokens.Hint(plaintext), Kind: req.Kind, Hash: hash[:],
-		IssuedAt: a.logTime(), IssuedBy: meta.Actor}
-	if k.Kind == token.Publishable {
-		k.Token = plaintext
-	}
-	return IssuedKey{Key: k, Plaintext: plaintext}
-}
-
-// issueKey decides on a key that was generated before, since decisions are pure and may be repeated. It returns the event and,
-// for a publishable key, the origins in their canonical form. agency is the agency that the account is a sub-client of now.
-func issueKey(s *State, k Key, rawOrigins []string, agency agencyState, now time.Time) (commands.Result, []string) {
-	action := "issue-" + string(k.Kind) + "-key"
-	switch {
-	case s.Closed():
-		return refuseAndRecord(action, refusal.AccountClosed), nil
-	case !agency.closed.IsZero():
-		return refuseAndRecord(action, refusal.AgencyClosed), nil
-	}
-	if k.Kind == token.Secret {
-		return commands.Append(event.SecretKeyIssued{Key: k.ID, Label: k.Label, Hash: k.Hash, Hint: k.Hint}), nil
-	}
-	origins, err := origin.ParseList(rawOrigins)
-	limit := s.planAt(now, agency)
-	if err == nil && s.countActivePublishableKeys() >= limit.MaxPublishableKeys {
-		err = refusal.KeysOverCapacity.With(refusal.Details{Ceiling: limit.MaxPublishableKeys, Active: s.countActivePublishableKeys()})
-	}
-	if err != nil {
-		return refuseAndRecord(action, err), nil
-	}
-	return commands.Append(event.PublishableKeyIssued{
-		Key: k.ID, Label: k.Label, Hash: k.Hash, Hint: k.Hint, Token: k.Token, Origins: origins,
-	}), origins
 }
 
 // RevokeKey ends a key permanently and returns it as revoked. It is idempotent, and also works on a closed account. An unknown
@@ -118,6 +53,54 @@ func (a *Accounts) RevokeKey(ctx context.Context, id string, meta commands.Metad
 		revoked.Reason = reason
 	}
 	return revoked, position, err
+}
+
+// FindKey returns a key as its stream has it, with its texts in clear; without the vault it marks them as omitted. replacedBy is the
+// id of the valid key that takes its place, or "". FindKey fails with ErrUnknownAccount or ErrUnknownKey.
+func (a *Accounts) FindKey(ctx context.Context, id, key string) (found Key, replacedBy string, err error) {
+	found, err = a.viewKey(ctx, id, key, func(s *State) { replacedBy = s.replacementOf(key) })
+	if err != nil {
+		return Key{}, "", err
+	}
+	a.openKey(ctx, id, &found)
+	return found, replacedBy, nil
+}
+
+// replacementOf is the id of the valid key that takes the place of another one, or "".
+func (s *State) replacementOf(key string) string {
+	for _, k := range s.Keys {
+		if k.Replaces == key && k.Active() {
+			return k.ID
+		}
+	}
+	return ""
+}
+
+// viewKey returns a key with its texts sealed, and calls read with the state that has it.
+func (a *Accounts) viewKey(ctx context.Context, id, key string, read func(*State)) (found Key, err error) {
+	viewErr := a.handler.View(ctx, id, func(s *State) {
+		k, ok := s.Keys[key]
+		switch {
+		case !s.Exists():
+			err = ErrUnknownAccount
+		case !ok:
+			err = ErrUnknownKey
+		default:
+			found = *k
+			read(s)
+		}
+	})
+	return found, cmp.Or(viewErr, err)
+}
+
+// OriginsOf returns the origins of a publishable key that can be used. It fails as ChangeOrigins does.
+func (a *Accounts) OriginsOf(ctx context.Context, id, key string) ([]string, error) {
+	var isClosed bool
+	k, err := a.viewKey(ctx, id, key, func(s *State) { isClosed = s.Closed() })
+	if err == nil {
+		err = checkHasOrigins(isClosed, &k)
+	}
+	return k.Origins, err
 }
 
 // openKey opens the label and the reason of a key that a command returns, or marks them as omitted.
@@ -178,13 +161,21 @@ func changeOrigins(s *State, key string, rawOrigins []string) (commands.Result, 
 
 // resolveOrigins parses the new origins of a key, or returns why the key cannot have any.
 func resolveOrigins(s *State, k *Key, rawOrigins []string) ([]string, error) {
-	switch {
-	case s.Closed():
-		return nil, refusal.AccountClosed
-	case k.Kind != token.Publishable:
-		return nil, refusal.OriginsOnSecretKey
-	case !k.Active():
-		return nil, refusal.KeyRevoked
+	if err := checkHasOrigins(s.Closed(), k); err != nil {
+		return nil, err
 	}
 	return origin.ParseList(rawOrigins)
+}
+
+// checkHasOrigins refuses a key whose origins admit nobody.
+func checkHasOrigins(isClosed bool, k *Key) error {
+	switch {
+	case isClosed:
+		return refusal.AccountClosed
+	case k.Kind != token.Publishable:
+		return refusal.OriginsOnSecretKey
+	case !k.Active():
+		return refusal.KeyRevoked
+	}
+	return nil
 }

@@ -50,7 +50,7 @@ func (a *Accounts) OpenAccountWithKey(ctx context.Context, meta commands.Metadat
 	if o.Anchor == (plan.Date{}) {
 		o.Anchor = plan.DateOf(a.now())
 	}
-	generated := a.generateKey(meta, req)
+	generated := a.newKey(meta, req, newID(), a.tokens.New(req.Kind))
 	position, err := a.handler.Handle(ctx, o.ID, meta, func(s *State) commands.Result {
 		opened := o.decide(s)
 		if opened.Err() != nil {

@@ -283,3 +283,17 @@ func (t *Tokens) Sessions(ctx context.Context, tokenID string) (all []Session, e
 	slices.SortFunc(all, func(a, b Session) int { return b.Opened.Compare(a.Opened) })
 	return all, err
 }
+
+// InvitationUntil returns until when the link works with which a token was made by Invite. It is zero if the token was made otherwise or
+// revoked, and if its link was used or has expired.
+func (t *Tokens) InvitationUntil(ctx context.Context, tokenID string) (until time.Time, err error) {
+	now := t.now()
+	err = t.handler.View(ctx, tokenID, func(s *State) {
+		for _, l := range s.links { // a link for another browser ends sooner
+			if s.isValid() && now.Before(l.expires) && s.IssuedAt.Add(InvitationLifetime-LinkLifetime).Before(l.expires) {
+				until = l.expires
+			}
+		}
+	})
+	return until, err
+}

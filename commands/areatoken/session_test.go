@@ -344,3 +344,41 @@ func TestALogOfAnOlderFormatGetsNoSessions(t *testing.T) {
 		t.Errorf("while the format is unknown: %v, want %v", err, silent)
 	}
 }
+
+// An invitation is open until its link is used, ends or is revoked with its token. A link for another browser is not an invitation.
+func TestAnInvitationIsOpenUntilItIsUsed(t *testing.T) {
+	t.Parallel()
+	f := newSessionFixture(t)
+	invite := func() areatoken.IssuedLink {
+		made, err := f.Invite(t.Context(), system, areatoken.TokenRequest{Role: grant.RoleAuditor, Label: "S. Durand"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return made
+	}
+	used, revoked, expired, tok := invite(), invite(), invite(), f.issueToken(t, grant.RoleBilling)
+	f.issueLink(t, tok.Token)
+	expect := func(what string, isOpen bool, id string, until time.Time) {
+		t.Helper()
+		got, err := f.newInstance().InvitationUntil(t.Context(), id)
+		if err != nil || got.IsZero() == isOpen || isOpen && !got.Equal(until) {
+			t.Errorf("%s: open until %v, %v, want open: %v", what, got, err, isOpen)
+		}
+	}
+	for name, made := range map[string]areatoken.IssuedLink{"one": used, "another": revoked, "a third": expired} {
+		expect(name, true, made.Token, made.Expires)
+	}
+	expect("a link for another browser", false, tok.Token, time.Time{})
+	expect("an unknown token", false, "unknown", time.Time{})
+	if _, err := f.OpenSession(t.Context(), system, used.Token, used.Secret); err != nil {
+		t.Fatal(err)
+	}
+	f.issueLink(t, used.Token)
+	if _, _, err := f.Revoke(t.Context(), system, revoked.Token); err != nil {
+		t.Fatal(err)
+	}
+	expect("used", false, used.Token, time.Time{})
+	expect("revoked", false, revoked.Token, time.Time{})
+	f.clock.Add(int64(areatoken.InvitationLifetime/time.Second) + 1)
+	expect("expired", false, expired.Token, time.Time{})
+}

@@ -161,13 +161,26 @@ func (db *DB) TruncateWAL(ctx context.Context) error {
 // Exec runs a statement that writes, and returns how many rows it changed.
 func (db *DB) Exec(ctx context.Context, statement string, args ...any) (int64, error) {
 	startedAt := time.Now()
-	result, err := db.writePool.ExecContext(ctx, db.rewriteStatement(statement), sanitizeArgs(args)...)
+	var changed rowCount
+	result, err := db.writePool.ExecContext(context.WithValue(ctx, rowCountKey{}, &changed), db.rewriteStatement(statement), sanitizeArgs(args)...)
 	db.observe(OperationWrite, startedAt, err)
 	if err != nil {
 		return 0, db.wrapError(ctx, err)
 	}
+	if changed.isKnown {
+		return changed.rows, nil
+	}
 	return result.RowsAffected()
 }
+
+// rowCount is how many rows a statement changed, as the connection itself tells it. The result of database/sql waits for the connection
+// that it came from, which somebody else may use by then.
+type rowCount struct {
+	rows    int64
+	isKnown bool
+}
+
+type rowCountKey struct{}
 
 // Query runs a statement that reads, on a connection that cannot write on SQLite. The caller closes the rows. args may be
 // changed (see sanitizeArgs).

@@ -40,6 +40,7 @@ type Range[R any] struct {
 	Where  string // SQL with placeholders for Args, without the word
 	Args   []any
 	Order  string          // columns that order the rows, the key among them, separated by commas
+	IsDown bool            // the order is descending
 	Column string          // whose bytes are counted
 	Text   func(*R) string // the text of that column
 	Rows   int
@@ -51,12 +52,15 @@ type Range[R any] struct {
 //
 // One statement measures the rows and reads those that fit. Both databases know the length of a long text without reading it.
 func SelectWithin[R any](ctx context.Context, q Querier, t table.Table[R], r Range[R]) (rows []R, more bool, err error) {
-	key := joinNames(t.Columns[:t.KeyColumns])
+	key, order := joinNames(t.Columns[:t.KeyColumns]), r.Order
+	if r.IsDown {
+		order = strings.ReplaceAll(order, ",", " desc,") + " desc"
+	}
 	// One row more than fits shows whether there are more: a row is returned if all but the last two rows before it fit.
 	rows, err = Select(ctx, q, t, "where ("+key+") in (select "+key+" from (select "+key+
-		", sum(size) over (order by "+r.Order+" rows between unbounded preceding and 2 preceding) as size_before from (select "+r.Order+
-		", octet_length("+r.Column+") as size from {"+t.Name+"} where "+r.Where+" order by "+r.Order+
-		" limit ?) as listed) as measured where coalesce(size_before, 0) < ?) order by "+r.Order,
+		", sum(size) over (order by "+order+" rows between unbounded preceding and 2 preceding) as size_before from (select "+r.Order+
+		", octet_length("+r.Column+") as size from {"+t.Name+"} where "+r.Where+" order by "+order+
+		" limit ?) as listed) as measured where coalesce(size_before, 0) < ?) order by "+order,
 		append(slices.Clone(r.Args), r.Rows+1, r.Bytes)...)
 	n := 0
 	for size := 0; n < len(rows) && n < r.Rows && size < r.Bytes; n++ {

@@ -101,6 +101,15 @@ func (c *preparingConn) forgetAll() (err error) {
 
 // ExecContext implements driver.ExecerContext.
 func (c *preparingConn) ExecContext(ctx context.Context, text string, args []driver.NamedValue) (driver.Result, error) {
+	result, err := c.exec(ctx, text, args)
+	if changed, ok := ctx.Value(rowCountKey{}).(*rowCount); ok && err == nil {
+		changed.rows, err = result.RowsAffected()
+		changed.isKnown = err == nil
+	}
+	return result, err
+}
+
+func (c *preparingConn) exec(ctx context.Context, text string, args []driver.NamedValue) (driver.Result, error) {
 	s, err := c.statementOf(ctx, text)
 	switch {
 	case err != nil:

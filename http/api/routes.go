@@ -108,6 +108,16 @@ func Routes() []string {
 	return all
 }
 
+// ServiceOf returns what a plan must include for an endpoint. ok is false for a method and path that no endpoint has.
+func ServiceOf(method, path string) (s plan.Service, ok bool) {
+	for _, rt := range (&handler{}).routes() {
+		if rt.method == method && rt.path == path {
+			return rt.service, true
+		}
+	}
+	return 0, false
+}
+
 // endpointName is the name under which the route's requests are counted and invoiced. It holds the variables, not their texts.
 func (r route) endpointName() string { return r.method + " " + strings.TrimSuffix(r.path, "/") }
 

@@ -133,7 +133,7 @@ func toRow(r body.SiteRow) locations.Row {
 func batchEndpoint[T any](h *handler, toBatch func(T) locations.Batch) kit.Endpoint[caller] {
 	decoder := kit.NewDecoder[T]()
 	return kit.NewEndpoint(func(r *http.Request) (locations.Batch, error) {
-		key, keyErr := parseIdempotencyKey(r.Header)
+		key, keyErr := kit.ParseIdempotencyKey(r.Header)
 		var digest []byte
 		decoded, err := decoder.DecodeAndInspectBody(r, func(text []byte) {
 			if key != "" {
@@ -148,39 +148,6 @@ func batchEndpoint[T any](h *handler, toBatch func(T) locations.Batch) kit.Endpo
 		b.IdempotencyKey, b.RequestDigest = key, digest
 		return b, keyErr
 	}, h.writeSites)
-}
-
-const idempotencyHeader = "Idempotency-Key"
-
-// parseIdempotencyKey is the key of a request: 1 to 255 visible ASCII characters, or "" where it has none. Any other, or a second
-// one, is a broken rule.
-func parseIdempotencyKey(h http.Header) (string, error) {
-	values := h[idempotencyHeader]
-	if len(values) == 0 {
-		return "", nil
-	}
-	if len(values) > 1 {
-		return "", brokenKeyRule("value_error", "Value error, the header is given twice", []string{echoKey(values[0]), echoKey(values[1])})
-	}
-	key := values[0]
-	isInvalid := key == "" || len(key) > 255
-	for _, c := range []byte(key) {
-		isInvalid = isInvalid || c <= ' ' || c > '~'
-	}
-	if isInvalid {
-		return "", brokenKeyRule("string_pattern_mismatch", "String should match pattern '^[!-~]{1,255}$'", echoKey(key))
-	}
-	return key, nil
-}
-
-// echoKey is the part of a key that an answer echoes.
-func echoKey(key string) string { return key[:min(len(key), 300)] }
-
-// brokenKeyRule is a broken rule of the header. Its input has that header alone: of the others some are secret.
-func brokenKeyRule(rule, msg string, sent any) error {
-	return problem.Violations(problem.Violation{
-		Type: rule, Loc: []any{"header", idempotencyHeader}, Msg: msg, Input: map[string]any{idempotencyHeader: sent},
-	})
 }
 
 // writeSites writes a batch: all of it, or nothing. A dry run writes nothing and shows what would be written or refused.

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net/http"
 	"strings"
 	"testing"
 
@@ -13,37 +12,6 @@ import (
 	"lieudit/schemas/body"
 	"lieudit/schemas/locations"
 )
-
-func TestAnIdempotencyKeyIsOfVisibleCharacters(t *testing.T) {
-	t.Parallel()
-	for _, c := range []struct {
-		sent []string
-		ok   bool
-	}{
-		{nil, true}, {[]string{"a"}, true}, {[]string{"!~\"é"[:3]}, true}, {[]string{strings.Repeat("x", 255)}, true},
-		{[]string{""}, false}, {[]string{strings.Repeat("x", 256)}, false}, {[]string{"a b"}, false}, {[]string{"é"}, false}, {[]string{"a\x7f"}, false},
-		{[]string{"a", "a"}, false},
-	} {
-		got, err := parseIdempotencyKey(http.Header{"Idempotency-Key": c.sent})
-		if (err == nil) != c.ok || c.ok && c.sent != nil && got != c.sent[0] {
-			t.Errorf("%q: %q, %v", c.sent, got, err)
-		}
-		if err != nil && problem.StatusOf(err) != 422 {
-			t.Errorf("%q: %v", c.sent, err)
-		}
-	}
-}
-
-func TestASecondIdempotencyKeyIsSaidToBeOne(t *testing.T) {
-	t.Parallel()
-	_, err := parseIdempotencyKey(http.Header{"Idempotency-Key": {"a", strings.Repeat("b", 1000)}})
-	p, _ := problem.FromError(err)
-	got, err := json.Marshal(p.Body)
-	want := `{"detail":[{"type":"value_error","loc":["header","Idempotency-Key"],"msg":"Value error, the header is given twice","input":{"Idempotency-Key":["a","` + strings.Repeat("b", 300) + `"]}}]}`
-	if err != nil || string(got) != want {
-		t.Errorf("got %s, %v, want %s", got, err, want)
-	}
-}
 
 const patchedContent = `{"nom":"Paul","adresse":{"ligne_1":"3 rue X","commune":"Mende"},"lat":1,"lon":2,"horaires":{"lun":"9h","mar":"9h"},"email":"a@b.fr",
 	"tags":["a","b"],"proprietes":{"a":{"b":1,"c":2},"d":3}}`

@@ -74,14 +74,8 @@ func (g *Authenticator) checkPublishable(r *http.Request, declared []string) err
 	if r.Method != http.MethodGet || r.URL.EscapedPath() != g.publishablePath {
 		return refusal.KeyOutOfScope
 	}
-	sent := r.Header["Origin"]
-	switch {
-	case len(sent) == 0, len(sent) == 1 && sent[0] == "":
-		return refusal.OriginMissing
-	case len(sent) > 1 || !origin.Match(sent[0], declared):
-		return refusal.OriginNotAllowed
-	}
-	return nil
+	_, err := origin.Admit(r.Header["Origin"], declared)
+	return err
 }
 
 // BearerToken is the token of a request's one Authorization header of the form "Bearer <token>". The scheme may be in any

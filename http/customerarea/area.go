@@ -35,6 +35,9 @@ func (a *Area) Do(ctx context.Context, p Principal, method, target string, in, o
 	if err != nil {
 		return fmt.Errorf("request %s %s: %w", method, target, err)
 	}
+	if key, ok := ctx.Value(idempotencyKey{}).(string); ok {
+		r.Header.Set(kit.IdempotencyHeader, key)
+	}
 	answer := recorder{header: http.Header{}}
 	if err := a.send(&answer, r, p); err != nil {
 		return err
@@ -46,6 +49,14 @@ func (a *Area) Do(ctx context.Context, p Principal, method, target string, in, o
 		return nil
 	}
 	return json.Unmarshal(answer.text.Bytes(), out)
+}
+
+// idempotencyKey is the key of WithIdempotencyKey in a context.
+type idempotencyKey struct{}
+
+// WithIdempotencyKey gives the operations of a context the header Idempotency-Key: those that know it do the same once.
+func WithIdempotencyKey(ctx context.Context, key string) context.Context {
+	return context.WithValue(ctx, idempotencyKey{}, key)
 }
 
 // Send answers a request with the file that an operation streams, such as an export. An error means that nothing was sent.

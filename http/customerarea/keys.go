@@ -2,6 +2,8 @@ package customerarea
 
 import (
 	"context"
+	"errors"
+	"net/http"
 	"time"
 
 	"lieudit/commands/account"
@@ -14,17 +16,61 @@ import (
 	"lieudit/schemas/refusal"
 )
 
+// issueRequest is a request to issue a key, with the client's name for it.
+type issueRequest struct {
+	body.IssueKey
+	idempotencyKey string
+}
+
+// issueKeyEndpoint issues a key, once for each Idempotency-Key. Where header and body are both wrong, the answer is about the body.
+func (h *handler) issueKeyEndpoint() kit.Endpoint[principal] {
+	decoder := kit.NewDecoder[body.IssueKey]()
+	return kit.NewEndpoint(func(r *http.Request) (issueRequest, error) {
+		in, err := decoder.DecodeBody(r)
+		if err != nil {
+			return issueRequest{}, err
+		}
+		key, err := kit.ParseIdempotencyKey(r.Header)
+		return issueRequest{in, key}, err
+	}, h.issueKey)
+}
+
 // issueKey issues a key. The token of a secret key is in this answer alone; only its hash is kept. That of a publishable key is
 // public anyway, and every answer shows it.
-func (h *handler) issueKey(ctx context.Context, c call, in body.IssueKey) (kit.Response, error) {
-	made, err := h.accounts.Commands.IssueKey(ctx, c.Vars["id"], metadata(c, ""),
-		account.KeyRequest{Kind: in.Kind, Label: in.Label, Origins: in.Origins})
-	if err := kit.Await(ctx, h.accounts.Wait, made.Position, err); err != nil {
+func (h *handler) issueKey(ctx context.Context, c call, in issueRequest) (kit.Response, error) {
+	made, err := h.accounts.Commands.IssueKey(ctx, c.Vars["id"], metadata(c, ""), account.KeyRequest{
+		Kind: in.Kind, Label: in.Label, Origins: in.Origins, Replaces: in.Replaces, IdempotencyKey: in.idempotencyKey,
+	})
+	if err := kit.Await(ctx, h.accounts.Wait, made.Position, toReplacesRule(err)); err != nil {
 		return kit.Response{}, err
 	}
 	shown := toKey(&made.Key)
 	shown.Token = made.Plaintext
 	return kit.Created(shown)
+}
+
+// toReplacesRule turns the error of a rotation of no key, or of one of the other kind, into a validation error of the request.
+func toReplacesRule(err error) error {
+	switch {
+	case errors.Is(err, account.ErrReplacesUnknownKey):
+		return problem.BrokenRule("body", "remplace", "value_error", "Value error, the account has no such key")
+	case errors.Is(err, account.ErrReplacesOtherKind):
+		return problem.BrokenRule("body", "remplace", "value_error", "Value error, a key takes the place of one of its own kind")
+	}
+	return err
+}
+
+// showKey shows a key as its stream has it, with its last use by now.
+func (h *handler) showKey(ctx context.Context, c call, _ body.Empty) (kit.Response, error) {
+	found, replacedBy, err := h.accounts.Commands.FindKey(ctx, c.Vars["id"], c.Vars["key"])
+	if err != nil {
+		return kit.Response{}, err
+	}
+	h.usage.Wait(ctx)
+	used, err := h.usage.Queries.LastUsed(ctx, []string{found.ID})
+	shown := toKey(&found)
+	shown.LastUsed, shown.ReplacedBy = used[found.ID], replacedBy
+	return kit.Response{Body: shown}, err
 }
 
 // revokeKey revokes a key permanently. A second time changes nothing, and the answer shows the first revocation.
@@ -45,11 +91,52 @@ func (h *handler) changeOrigins(ctx context.Context, c call, in body.ChangeOrigi
 	return kit.OK(toKey(&changed))
 }
 
+// checkOrigins judges origins as issuing a key and changing its origins do.
+func (h *handler) checkOrigins(ctx context.Context, c call, in body.CheckOrigins) (kit.Response, error) {
+	if err := h.checkAccountExists(ctx, c.Vars["id"]); err != nil {
+		return kit.Response{}, err
+	}
+	verdicts, refused := origin.JudgeList(in.Origins)
+	return kit.OK(body.OriginVerdicts{
+		Envelope: body.OKEnvelope, IsValid: refused == nil, Refusal: toOriginRefusal(refused), Results: mapSlice(verdicts, toVerdict),
+	})
+}
+
+func toVerdict(v origin.Verdict) body.OriginVerdict {
+	shown := body.OriginVerdict{
+		Typed: v.Typed, IsValid: v.Fault == "", Kept: v.Kept, Fault: string(v.Fault), Repeated: v.Repeated, Warning: v.Warning,
+	}
+	if refused := toOriginRefusal(v.Refusal); refused != nil {
+		shown.Message = refused.Message
+	}
+	return shown
+}
+
+// toOriginRefusal shows a refusal as its own answer shows it; nil is none.
+func toOriginRefusal(err error) *body.OriginRefusal {
+	r, ok := refusal.FromError(err)
+	if !ok {
+		return nil
+	}
+	return &body.OriginRefusal{Code: string(r.Code), Message: r.Error()}
+}
+
+// testOrigin tells what a request with a key is answered from a page. The rule is the one by which package auth admits requests.
+func (h *handler) testOrigin(ctx context.Context, c call, in body.TestOrigin) (kit.Response, error) {
+	declared, err := h.accounts.Commands.OriginsOf(ctx, c.Vars["id"], c.Vars["key"])
+	if err != nil {
+		return kit.Response{}, err
+	}
+	sent := origin.OfPage(in.Origin)
+	entry, err := origin.Admit([]string{sent}, declared)
+	return kit.OK(body.OriginTest{Origin: sent, IsAdmitted: err == nil, Entry: entry, Refusal: toOriginRefusal(err)})
+}
+
 // toKey is a key as its stream has it. The token of a secret key is not there.
 func toKey(k *account.Key) body.Key {
 	return body.Key{
 		ID: k.ID, Kind: k.Kind, Label: string(k.Label), Hint: k.Hint, Origins: k.Origins, Token: k.Token,
-		Created: k.IssuedAt, CreatedBy: k.IssuedBy, Revoked: k.RevokedAt, RevokedBy: k.RevokedBy, Reason: string(k.Reason),
+		Created: k.IssuedAt, CreatedBy: k.IssuedBy, Revoked: k.RevokedAt, RevokedBy: k.RevokedBy, Reason: string(k.Reason), Replaces: k.Replaces,
 		Omitted: omittedMembers(k.OmitsLabel, k.OmitsReason), Warnings: origin.Warnings(k.Origins),
 	}
 }

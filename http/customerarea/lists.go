@@ -3,8 +3,10 @@ package customerarea
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
+	"lieudit/commands/areatoken"
 	"lieudit/http/budget"
 	"lieudit/http/kit"
 	"lieudit/http/problem"
@@ -46,15 +48,28 @@ func list[T any](ctx context.Context, h *handler, c call, toBody func() any, rea
 	return l.Respond(ctx)
 }
 
+// takeTurns makes a list wait for its turn before each chunk of it: a page of a thousand entries takes a processor a hundred times as
+// long as the check of an address. The tokens of an account share its part; one of no account has its own.
+func takeTurns[T any](h *handler, p grant.TokenGrant, read kit.ListReader[T]) kit.ListReader[T] {
+	name := p.Account
+	if name == "" {
+		name = "token " + p.TokenID // no account has this id: ids have no spaces
+	}
+	return kit.TakeTurns(h.Lists, name, read)
+}
+
 // listAccounts lists all accounts to operators and billing, to an agency its sub-clients alone. The answer may be behind a command of another instance;
 // a command of this instance was awaited.
-func (h *handler) listAccounts(ctx context.Context, c call, in body.PageQuery) (kit.Response, error) {
-	agency := ""
+func (h *handler) listAccounts(ctx context.Context, c call, in body.AccountsQuery) (kit.Response, error) {
+	filter := account.Filter{Text: in.Text}
 	if c.Principal.Role == grant.RoleAgency {
-		agency = c.Principal.Account
+		filter.Agency = c.Principal.Account
 	}
-	rows := newPageReader(in, func(ctx context.Context, page account.Page) ([]body.Account, string, error) {
-		found, next, err := h.accounts.Queries.ListAccounts(ctx, agency, page)
+	if in.State != "tous" {
+		filter.Open = new(in.State == "ouvert")
+	}
+	rows := newPageReader(in.PageQuery, func(ctx context.Context, page account.Page) ([]body.Account, string, error) {
+		found, next, err := h.accounts.Queries.ListAccounts(ctx, filter, page)
 		return mapSlice(found, h.toAccount), next, err
 	})
 	return list(ctx, h, c, func() any {
@@ -106,7 +121,7 @@ func (h *handler) listKeys(ctx context.Context, c call, in body.PageQuery) (kit.
 func toListedKey(k account.Key, used time.Time) body.Key {
 	return body.Key{
 		ID: k.ID, Kind: k.Kind, Label: k.Label, Hint: k.Hint, Origins: k.Origins, Token: k.Token,
-		Created: k.Created, CreatedBy: k.CreatedBy, LastUsed: used, Revoked: k.Revoked, RevokedBy: k.RevokedBy, Reason: k.Reason,
+		Created: k.Created, CreatedBy: k.CreatedBy, LastUsed: used, Revoked: k.Revoked, RevokedBy: k.RevokedBy, Reason: k.Reason, Replaces: k.Replaces,
 		Warnings: origin.Warnings(k.Origins),
 	}
 }
@@ -115,7 +130,18 @@ func toListedKey(k account.Key, used time.Time) body.Key {
 func (h *handler) listTokens(ctx context.Context, c call, in body.PageQuery) (kit.Response, error) {
 	rows := newPageReader(in, func(ctx context.Context, page account.Page) ([]body.AreaToken, string, error) {
 		found, next, err := h.accounts.Queries.ListTokens(ctx, page)
-		return mapSlice(found, toListedToken), next, err
+		if err != nil {
+			return nil, "", err
+		}
+		shown := mapSlice(found, toListedToken)
+		for i, t := range shown {
+			if t.Revoked.IsZero() && h.Now().Sub(t.Created) < areatoken.InvitationLifetime { // no other can have an invitation that is open
+				if shown[i].Invited, err = h.accounts.Tokens.InvitationUntil(ctx, t.ID); err != nil {
+					return nil, "", err
+				}
+			}
+		}
+		return shown, next, nil
 	})
 	return list(ctx, h, c, func() any {
 		return body.AreaTokens{Envelope: body.OKEnvelope, Results: []body.AreaToken{}, Cursor: rows.page.Cursor}
@@ -129,7 +155,7 @@ func toListedToken(t account.Token) body.AreaToken {
 	}
 }
 
-// listAudit lists what happened to an account, oldest first. The cursor names the last entry of a page: the next page begins
+// listAudit lists what happened to an account. The cursor names the last entry of a page: the next page begins
 // after it.
 func (h *handler) listAudit(ctx context.Context, c call, in body.HistoryQuery) (kit.Response, error) {
 	if err := h.checkAccountExists(ctx, c.Vars["id"]); err != nil {
@@ -137,7 +163,7 @@ func (h *handler) listAudit(ctx context.Context, c call, in body.HistoryQuery) (
 	}
 	q := audit.Query{
 		Account: c.Vars["id"], Kind: in.Kind, Subject: in.Subject, From: in.From, To: in.To, Summary: in.Summary, Limit: in.Limit,
-		MaxBytes: budget.AnswerChunk,
+		Newest: in.Order == "recent", MaxBytes: budget.AnswerChunk,
 	}
 	if in.Cursor != "" {
 		after, err := audit.ParseCursor(in.Cursor)
@@ -152,21 +178,40 @@ func (h *handler) listAudit(ctx context.Context, c call, in body.HistoryQuery) (
 		if err != nil {
 			return nil, false, err
 		}
+		actors, err := h.findActors(ctx, found)
+		if err != nil {
+			return nil, false, err
+		}
 		shown.Cursor = ""
 		if more {
 			q.After = found[len(found)-1].EntryKey
 			shown.Cursor = q.After.Cursor()
 		}
 		q.Limit -= len(found)
-		return mapSlice(found, toIncident), more && q.Limit > 0, nil
+		return mapSlice(found, func(e audit.Entry) body.Incident { return toIncident(e, actors[e.Actor], in.Language) }), more && q.Limit > 0, nil
 	})
 }
 
-func toIncident(e audit.Entry) body.Incident {
-	return body.Incident{
-		Position: e.Position, Time: e.Time, Type: e.Type, Subject: e.Subject, Author: e.Actor, OnBehalfOf: e.OnBehalfOf, Reason: e.Reason,
-		Sentence: e.Sentence, Data: e.Data,
+// findActors returns who is behind the actors of entries.
+func (h *handler) findActors(ctx context.Context, entries []audit.Entry) (map[string]account.Actor, error) {
+	var actors []string
+	for _, e := range entries {
+		if !slices.Contains(actors, e.Actor) {
+			actors = append(actors, e.Actor)
+		}
 	}
+	return h.accounts.Queries.FindActors(ctx, actors)
+}
+
+func toIncident(e audit.Entry, by account.Actor, language string) body.Incident {
+	shown := body.Incident{
+		Position: e.Position, Time: e.Time, Type: e.Type, Subject: e.Subject, Author: e.Actor, AuthorName: by.Name, AuthorRole: by.Role,
+		OnBehalfOf: e.OnBehalfOf, Reason: e.Reason, Sentence: e.Sentence, Data: e.Data,
+	}
+	if language == "fr" {
+		shown.Sentence = e.FrenchSentence()
+	}
+	return shown
 }
 
 // mapSlice is a list with each item shown.

@@ -16,6 +16,7 @@ type Maintenance struct {
 	ReadModels ReadModels
 	Repairs    *repair.Repairs
 	Releases   Releases
+	Readiness  func(ctx context.Context, language string) body.Readiness // of this instance, as /readyz has it, with advice in the language fr or en
 	Upgrades   Upgrades
 }
 

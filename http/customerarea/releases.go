@@ -22,6 +22,11 @@ func (h *handler) listVintages(ctx context.Context, _ call, _ body.Empty) (kit.R
 	return kit.OK(shown)
 }
 
+// showReadiness shows what works on the instance that answers, and what can be done about the rest.
+func (h *handler) showReadiness(ctx context.Context, _ call, in body.ReadinessQuery) (kit.Response, error) {
+	return kit.OK(h.maintenance.Readiness(ctx, in.Language))
+}
+
 // listNetworks shows which road network is served.
 func (h *handler) listNetworks(ctx context.Context, _ call, _ body.Empty) (kit.Response, error) {
 	shown := h.maintenance.Releases.Networks(ctx)

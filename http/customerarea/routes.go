@@ -1,6 +1,9 @@
 package customerarea
 
 import (
+	"regexp"
+	"slices"
+
 	"lieudit/http/kit"
 	"lieudit/http/router"
 	"lieudit/schemas/grant"
@@ -24,6 +27,7 @@ var (
 	accountRoles  = []grant.Role{grant.RoleOperator, grant.RoleAgency, grant.RoleCustomer}
 	keyRoles      = []grant.Role{grant.RoleOperator, grant.RoleBilling, grant.RoleAuditor, grant.RoleAgency, grant.RoleCustomer}
 	usageRoles    = []grant.Role{grant.RoleOperator, grant.RoleBilling, grant.RoleAgency, grant.RoleCustomer}
+	countRoles    = []grant.Role{grant.RoleOperator, grant.RoleBilling, grant.RoleAuditor, grant.RoleAgency, grant.RoleCustomer}
 	billingRoles  = []grant.Role{grant.RoleOperator, grant.RoleBilling}
 	auditRoles    = []grant.Role{grant.RoleOperator, grant.RoleAuditor, grant.RoleAgency, grant.RoleCustomer}
 )
@@ -54,12 +58,18 @@ func (h *handler) routes() []route {
 		{"POST", accountPath + ":agency", agencyRoles, subClientsOnly, kit.BodyEndpoint(h.changeAgency)},
 
 		{"GET", accountPath + "/keys", keyRoles, ownAccounts, kit.QueryEndpoint(h.listKeys)},
-		{"POST", accountPath + "/keys", accountRoles, ownAccounts, kit.BodyEndpoint(h.issueKey)},
+		{"POST", accountPath + "/keys", accountRoles, ownAccounts, h.issueKeyEndpoint()},
+		{"GET", accountPath + "/keys/{key:[a-z0-9-]+}", keyRoles, ownAccounts, kit.QueryEndpoint(h.showKey)},
 		{"POST", accountPath + "/keys/{key:[a-z0-9-]+}:revoke", accountRoles, ownAccounts, kit.BodyEndpoint(h.revokeKey)},
 		{"PUT", accountPath + "/keys/{key:[a-z0-9-]+}/origins", accountRoles, ownAccounts, kit.BodyEndpoint(h.changeOrigins)},
+		{"POST", accountPath + "/origins:check", accountRoles, ownAccounts, kit.BodyEndpoint(h.checkOrigins)},
+		{"POST", accountPath + "/keys/{key:[a-z0-9-]+}/origins:test", accountRoles, ownAccounts, kit.BodyEndpoint(h.testOrigin)},
 
-		{"GET", accountPath + "/usage", usageRoles, ownAccounts, kit.QueryEndpoint(h.showUsage)},
+		{"GET", accountPath + "/usage", usageRoles, ownAccounts, h.showUsageEndpoint()},
+		{"GET", accountPath + "/usage/periods", usageRoles, ownAccounts, kit.QueryEndpoint(h.listAccountPeriods)},
+		{"GET", accountPath + "/usage/lines", countRoles, ownAccounts, kit.QueryEndpoint(h.listCounts)},
 		{"GET", "/usage", billingRoles, unscoped, h.exportUsageEndpoint()},
+		{"GET", "/usage/periods", billingRoles, unscoped, kit.QueryEndpoint(h.listPeriods)},
 		{"POST", "/usage:reconcile", billingRoles, unscoped, kit.BodyEndpoint(h.reconcileUsage)},
 		{"POST", "/usage:adjust", billingRoles, unscoped, kit.BodyEndpoint(h.adjustUsage)},
 
@@ -68,6 +78,7 @@ func (h *handler) routes() []route {
 
 		{"GET", "/vintages", operatorRoles, unscoped, kit.QueryEndpoint(h.listVintages)},
 		{"GET", "/networks", operatorRoles, unscoped, kit.QueryEndpoint(h.listNetworks)},
+		{"GET", "/readiness", operatorRoles, unscoped, kit.QueryEndpoint(h.showReadiness)},
 
 		{"GET", "/upgrade", operatorRoles, unscoped, kit.QueryEndpoint(h.showUpgrade)},
 		{"POST", "/upgrade:finish", operatorRoles, unscoped, kit.BodyEndpoint(h.finishUpgrade)},
@@ -81,3 +92,17 @@ func (h *handler) routes() []route {
 }
 
 func (r route) pattern() router.Pattern { return router.Pattern{Method: r.method, Path: r.path} }
+
+// variablePattern is what a variable of a path must match.
+var variablePattern = regexp.MustCompile(`:[^{}/]*}`)
+
+// RolesOf returns the roles that may use an operation, by its method and its path as the OpenAPI document writes it. An operation that
+// needs no token has none.
+func RolesOf(method, path string) []grant.Role {
+	for _, rt := range (&handler{}).routes() {
+		if rt.method == method && variablePattern.ReplaceAllString(rt.path, "}") == path {
+			return slices.Clone(rt.roles)
+		}
+	}
+	return nil
+}

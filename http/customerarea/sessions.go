@@ -244,7 +244,7 @@ func (h *handler) checkInvitation(ctx context.Context, p principal, in body.Invi
 			}
 		}
 	}
-	return h.checkTokenAccount(ctx, body.IssueToken{Role: in.Role, Account: in.Account, Label: in.Label})
+	return h.checkTokenAccount(ctx, body.IssueToken(in))
 }
 
 func (h *handler) toLink(made areatoken.IssuedLink) body.SessionLink {

@@ -6,6 +6,7 @@ import (
 	"iter"
 	"net/http"
 	"strconv"
+	"strings"
 	"time"
 
 	"lieudit/commands/usage"
@@ -17,6 +18,7 @@ import (
 	usagequeries "lieudit/queries/usage"
 	"lieudit/queries/usage/reconcile"
 	"lieudit/schemas/body"
+	"lieudit/schemas/grant"
 	"lieudit/schemas/plan"
 	"lieudit/schemas/usagefold"
 )
@@ -25,21 +27,46 @@ import (
 type Usage struct {
 	Meter      *usage.Meter
 	Queries    *usagequeries.Reader
+	Counts     *usagequeries.CountReader
 	Reconciler *reconcile.Reconciler
 	// Wait returns when the read model shows all that was counted by now, or when that takes too long.
 	Wait func(context.Context)
 }
 
-// showUsage shows how many requests an account used in a period, all that was counted by now included. A period in which nothing
+// usageRequest is which lines of an account are shown, and in which dialect of CSV if not as JSON.
+type usageRequest struct {
+	body.UsageQuery
+	dialect csvfile.Dialect
+}
+
+// showUsageEndpoint answers with the usage of an account, as JSON or CSV.
+func (h *handler) showUsageEndpoint() kit.Endpoint[principal] {
+	decoder := kit.NewDecoder[body.UsageQuery]()
+	return kit.NewEndpoint(func(r *http.Request) (usageRequest, error) {
+		in, err := decoder.DecodeQuery(r)
+		return usageRequest{in, csvfile.ChooseDialect(in.CSVDialect, r.Header)}, err
+	}, func(ctx context.Context, c call, in usageRequest) (kit.Response, error) {
+		shown, err := h.loadUsage(ctx, c, in.UsageQuery)
+		switch {
+		case err != nil:
+			return kit.Response{}, err
+		case in.Format == "csv":
+			return h.exportAccountUsage(ctx, c, shown, in.dialect)
+		}
+		return kit.OK(shown)
+	})
+}
+
+// loadUsage is how many requests an account used in a period, all that was counted by now included. A period in which nothing
 // was counted must still be one of the account's periods.
-func (h *handler) showUsage(ctx context.Context, c call, in body.UsageQuery) (kit.Response, error) {
+func (h *handler) loadUsage(ctx context.Context, c call, in body.UsageQuery) (body.Usage, error) {
 	owner, err := h.loadUnnamedAccount(ctx, c.Vars["id"])
 	if err != nil {
-		return kit.Response{}, err
+		return body.Usage{}, err
 	}
 	q, err := buildUsageQuery(owner, in, h.Now())
 	if err != nil {
-		return kit.Response{}, err
+		return body.Usage{}, err
 	}
 	h.usage.Wait(ctx)
 	lines, err := h.usage.Queries.CountLines(ctx, q)
@@ -47,24 +74,27 @@ func (h *handler) showUsage(ctx context.Context, c call, in body.UsageQuery) (ki
 		err = c.Answer.Reserve(int64(lines) * usageLineBytes)
 	}
 	if err != nil {
-		return kit.Response{}, err
+		return body.Usage{}, err
 	}
 	u, err := h.usage.Queries.SummarizeAccount(ctx, q)
 	if err != nil {
-		return kit.Response{}, err
+		return body.Usage{}, err
 	}
 	wasOpened := u.Next != (plan.Date{})
 	if !wasOpened { // nothing was counted in the period
 		period := plan.PeriodAt(owner.Anchor, q.First.Start())
 		if period.First != q.First {
-			return kit.Response{}, unknownPeriod("query", "period")
+			return body.Usage{}, unknownPeriod("query", "period")
 		}
 		u.Next = period.Next
 	}
 	shown, now := toUsage(q, u), h.Now()
 	isOver := !u.Closed.IsZero() || !wasOpened && now.After(shown.End.Add(24*time.Hour)) // there is nothing to close
 	shown.State = body.PeriodStateAt(now, shown.End, isOver)
-	return kit.OK(shown)
+	if c.Principal.Role != grant.RoleCustomer || shown.Agency == "" {
+		shown.Position = u.Entries
+	}
+	return shown, nil
 }
 
 // usageLineBytes is what a line of usage takes in an answer that is built of it.
@@ -74,7 +104,7 @@ const usageLineBytes = 512
 // asked for under the contract of its agency. Without a period in the request it is the running one. Without a grouping the
 // lines are as fine as they are counted: by key, endpoint and day.
 func buildUsageQuery(owner body.Account, in body.UsageQuery, now time.Time) (usagequeries.Query, error) {
-	q := usagequeries.Query{Account: owner.ID, Contract: owner.ID, Quota: owner.Quota}
+	q := usagequeries.Query{Account: owner.ID, Contract: owner.ID, Quota: owner.Quota, Day: in.Day, Key: in.Key, Endpoint: in.Endpoint}
 	if owner.Agency != "" {
 		q.Contract = owner.Agency
 	}
@@ -234,6 +264,38 @@ func toBilledLine(b usagequeries.InvoiceLine, now time.Time) (body.BilledLine, e
 		Account: b.Account, Contract: b.Contract, Period: b.Period, Day: b.Day, Key: b.Key, Endpoint: b.Endpoint, Requests: b.Requests,
 		State: body.PeriodStateAt(now, end, b.IsClosed),
 	}, nil
+}
+
+// listPeriods lists the periods of all contracts, the last to begin first, with all that was counted by now. The cursor names the last
+// period of a page.
+func (h *handler) listPeriods(ctx context.Context, _ call, in body.PeriodsQuery) (kit.Response, error) {
+	var after usagequeries.PeriodID
+	if in.Cursor != "" {
+		var ok bool
+		if after.First, after.Contract, ok = strings.Cut(in.Cursor, "."); !ok {
+			return kit.Response{}, problem.InvalidCursor()
+		}
+		if _, err := plan.ParseDate(after.First); err != nil {
+			return kit.Response{}, problem.InvalidCursor()
+		}
+	}
+	h.usage.Wait(ctx)
+	found, more, err := h.usage.Queries.ListPeriods(ctx, in.Period, after, in.Limit)
+	if err != nil {
+		return kit.Response{}, err
+	}
+	now, shown := h.Now(), body.Periods{Envelope: body.OKEnvelope, Results: []body.Period{}}
+	for _, p := range found {
+		shown.Results = append(shown.Results, body.Period{
+			Contract: p.Contract, Period: p.First, Interval: body.Interval{Start: p.First.Start(), End: p.Next.Start()},
+			Limit: p.Limit, Requests: p.Requests, Closed: p.Closed, State: body.PeriodStateAt(now, p.Next.Start(), !p.Closed.IsZero()),
+		})
+	}
+	if more {
+		last := found[len(found)-1]
+		shown.Cursor = last.First.String() + "." + last.Contract
+	}
+	return kit.OK(shown)
 }
 
 type lineWriter = kit.RowWriter[body.BilledLine]

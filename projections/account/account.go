@@ -33,10 +33,15 @@ var Model = projector.Model{
 		projector.On(onAccountErased),
 		projector.On(onSecretKeyIssued),
 		projector.On(onPublishableKeyIssued),
+		projector.On(onKeyRotationStarted),
 		projector.On(onKeyRevoked),
 		projector.On(onKeyOriginsChanged),
 		projector.On(onTokenIssued),
 		projector.On(onTokenRevoked),
+		projector.On(ignoreSession[event.SessionLinkIssued]),
+		projector.On(ignoreSession[event.SessionLinkEnded]),
+		projector.On(ignoreSession[event.SessionOpened]),
+		projector.On(ignoreSession[event.SessionClosed]),
 	},
 	DropRows:  dropRows,
 	EraseRows: eraseTokenTexts,
@@ -52,6 +57,9 @@ func dropRows(b *projector.Changeset, owner string, _ eventstore.Position) {
 	projector.DeleteRows(b, table.Accounts, "id", owner)
 	projector.DeleteRows(b, table.Keys, "account", owner)
 }
+
+// ignoreSession writes nothing: links and sessions end by themselves, so lists of them are read from the stream of their token.
+func ignoreSession[E event.Event](*projector.Changeset, E, projector.Record) {}
 
 // onAccountOpened puts the account with its first terms.
 func onAccountOpened(b *projector.Changeset, e event.AccountOpened, r projector.Record) {
@@ -136,6 +144,10 @@ func onPublishableKeyIssued(b *projector.Changeset, e event.PublishableKeyIssued
 		ID: e.Key, Account: r.Account(), Kind: string(token.Publishable), Label: string(e.Label), Hint: e.Hint, Origins: jsonArray(e.Origins),
 		Token: e.Token, Created: table.InstantOf(r.Time), CreatedBy: r.Meta.Actor,
 	})
+}
+
+func onKeyRotationStarted(b *projector.Changeset, e event.KeyRotationStarted, _ projector.Record) {
+	projector.UpdateRow(b, table.Keys, e.Key, func(k *table.Key) { k.Replaces = e.Replaces })
 }
 
 // onKeyRevoked keeps the row: lists show revoked keys too.

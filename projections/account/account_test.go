@@ -80,7 +80,8 @@ func TestKeysAndTokensHaveWhatTheirEventsSay(t *testing.T) {
 		s := projectortest.Start(t, address, account.Model)
 		s.Append("account-a", accountOpened,
 			event.SecretKeyIssued{Key: "k1", Label: "server", Hash: hash, Hint: "ld_sk_…aaaa"},
-			event.PublishableKeyIssued{Key: "k2", Label: "site", Hash: hash, Hint: "ld_pk_…bbbb", Token: "ld_pk_t", Origins: []string{"https://a.fr"}})
+			event.PublishableKeyIssued{Key: "k2", Label: "site", Hash: hash, Hint: "ld_pk_…bbbb", Token: "ld_pk_t", Origins: []string{"https://a.fr"}},
+			event.KeyRotationStarted{Key: "k2", Replaces: "k1"})
 		s.Append("account-a", event.KeyRevoked{Key: "k1", Hash: hash}, event.KeyOriginsChanged{Key: "k2", Hash: hash, Origins: []string{"https://b.fr", "https://*.c.fr"}})
 		s.Append("token-t", event.TokenIssued{Token: "t", Role: "customer", Account: "a", Label: "area", Hash: hash, Hint: "ld_ct_…cccc"})
 		s.Append("token-t", event.TokenRevoked{Token: "t", Role: "customer", Hash: hash})
@@ -93,7 +94,7 @@ func TestKeysAndTokensHaveWhatTheirEventsSay(t *testing.T) {
 		by, why := projectortest.Actor, projectortest.Reason
 		want := []table.Key{
 			{ID: "k1", Account: "a", Kind: "secret", Label: "server", Hint: "ld_sk_…aaaa", Origins: "[]", CreatedBy: by, RevokedBy: by, Reason: why},
-			{ID: "k2", Account: "a", Kind: "publishable", Label: "site", Hint: "ld_pk_…bbbb", Origins: `["https://b.fr","https://*.c.fr"]`, Token: "ld_pk_t", CreatedBy: by},
+			{ID: "k2", Account: "a", Kind: "publishable", Label: "site", Hint: "ld_pk_…bbbb", Origins: `["https://b.fr","https://*.c.fr"]`, Token: "ld_pk_t", CreatedBy: by, Replaces: "k1"},
 		}
 		if diff := cmp.Diff(want, keys); diff != "" {
 			t.Error(diff)

@@ -10,7 +10,6 @@ package audit
 
 import (
 	"encoding/json"
-	"strconv"
 	"strings"
 
 	"lieudit/eventstore"
@@ -211,7 +210,7 @@ func putSiteEntries(b *projector.Changeset, code string, rows []event.SiteRow, r
 // personal data.
 func siteEntry(entry table.AuditEntry, code string, row event.SiteRow) table.AuditEntry {
 	entry.Kind, entry.Subject = table.AuditKindSites, table.AuditSiteSubject(code, row.ExternalID)
-	entry.Sentence = row.Operation + " site " + row.ExternalID + " of " + code + " (version " + strconv.FormatInt(row.Version, 10) + ")"
+	entry.Sentence = row.Sentence(code)
 	row.Digest = nil
 	entry.Data = toJSON(row)
 	return entry

@@ -15,6 +15,9 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
+
+	"golang.org/x/text/unicode/norm"
 
 	"lieudit/eventstore/sqldb"
 	"lieudit/schemas/grant"
@@ -58,6 +61,7 @@ type Key struct {
 	Revoked     time.Time // zero while it is valid
 	RevokedBy   string
 	Reason      string // why it was revoked
+	Replaces    string // the id of the key whose place it takes
 }
 
 // Token is a customer-area token, without its secret.
@@ -103,10 +107,47 @@ func (k *Reader) ListTokens(ctx context.Context, p Page) (found []Token, next st
 	return found, next, err
 }
 
+// Actor is who made a command, as people know them.
+type Actor struct {
+	Name string     // the label of the token or of the key
+	Role grant.Role // of a token
+}
+
+// FindActors returns who is behind the actors of events, such as token:ID and key:ID. Those that are not in the read model are left out.
+// The label of what acted for an account is "" once the account is erased.
+func (k *Reader) FindActors(ctx context.Context, actors []string) (map[string]Actor, error) {
+	var tokens, keys []string
+	for _, a := range actors {
+		if id, ok := strings.CutPrefix(a, "token:"); ok {
+			tokens = append(tokens, id)
+		}
+		if id, ok := strings.CutPrefix(a, "key:"); ok {
+			keys = append(keys, id)
+		}
+	}
+	found := map[string]Actor{}
+	err := k.registry.Read(ctx, table.AccountModel, func(db *sqldb.DB) error {
+		clear(found)
+		tokenRows, err := sqldb.LoadByKeys(ctx, db, table.Tokens, tokens)
+		if err != nil {
+			return err
+		}
+		keyRows, err := sqldb.LoadByKeys(ctx, db, table.Keys, keys)
+		for _, t := range tokenRows {
+			found["token:"+t.ID] = Actor{t.Label, grant.Role(t.Role)}
+		}
+		for _, r := range keyRows {
+			found["key:"+r.ID] = Actor{Name: r.Label}
+		}
+		return err
+	})
+	return found, err
+}
+
 // keyFromRow fails if the row's origins are not a JSON list.
 func keyFromRow(r table.Key) (Key, error) {
 	k := Key{r.ID, r.Account, token.Kind(r.Kind), r.Label, r.Hint, nil, r.Token,
-		r.Created.Time(), r.CreatedBy, r.Revoked.Time(), r.RevokedBy, r.Reason}
+		r.Created.Time(), r.CreatedBy, r.Revoked.Time(), r.RevokedBy, r.Reason, r.Replaces}
 	if err := json.Unmarshal([]byte(r.Origins), &k.Origins); err != nil {
 		return k, fmt.Errorf("origins of %s: %w", r.ID, err)
 	}
@@ -194,18 +235,48 @@ func (k *Reader) FindAccount(ctx context.Context, id string) (Account, error) {
 	return found[0], nil
 }
 
-// ListAccounts returns all accounts by id or, if agency is not "", those that are or will be its sub-clients. It does not list
-// an account that has left, although its row names the former agency until its next event, nor one that was to join an agency
-// that is now closed. So a page may be short without being the last.
-func (k *Reader) ListAccounts(ctx context.Context, agency string, p Page) (found []Account, next string, err error) {
-	where, args := "where id > ? and "+sqldb.ExcludeStoppedAccounts("id")+" order by id", []any{p.Cursor}
+// Filter selects accounts. The zero Filter selects all.
+type Filter struct {
+	Agency string // accounts that are or will be its sub-clients; "" for all
+	Text   string // in the id or the name, whatever the case and the accents; "" for all
+	Open   *bool  // only open ones, or only closed ones; nil for both
+}
+
+// matches reports whether the text of the filter is in the id or the name of an account.
+func (f Filter) matches(r table.Account) bool {
+	text := foldText(f.Text)
+	return strings.Contains(foldText(r.ID), text) || strings.Contains(foldText(r.Name), text)
+}
+
+// foldText is a text in lower case without accents.
+func foldText(text string) string {
+	return strings.ToLower(strings.Map(func(r rune) rune {
+		if unicode.Is(unicode.Mn, r) {
+			return -1
+		}
+		return r
+	}, norm.NFD.String(text)))
+}
+
+// ListAccounts returns the accounts of a filter by id. It does not list an account that has left its agency, although its row
+// names the former agency until its next event, nor one that was to join an agency that is now closed. The databases do not compare
+// without accents, so the text is compared here. So a page may be short without being the last.
+func (k *Reader) ListAccounts(ctx context.Context, f Filter, p Page) (found []Account, next string, err error) {
+	agency := f.Agency
+	where, args := "where id > ? and "+sqldb.ExcludeStoppedAccounts("id"), []any{p.Cursor}
 	if agency != "" {
-		where = "where (agency = ? and (next_agency_from = 0 or next_agency_from > ?) or next_agency = ?) and id > ? and " + sqldb.ExcludeStoppedAccounts("id") + " order by id"
+		where = "where (agency = ? and (next_agency_from = 0 or next_agency_from > ?) or next_agency = ?) and id > ? and " + sqldb.ExcludeStoppedAccounts("id")
 		args = []any{agency, int64(table.InstantOf(k.now())), agency, p.Cursor}
 	}
-	rows, next, err := readPage(ctx, k, "", table.Accounts, p, accountCursor, where, args...)
+	if f.Open != nil {
+		where += map[bool]string{true: " and closed = 0", false: " and closed <> 0"}[*f.Open]
+	}
+	rows, next, err := readPage(ctx, k, "", table.Accounts, p, accountCursor, where+" order by id", args...)
 	if err != nil {
 		return nil, "", err
+	}
+	if f.Text != "" {
+		rows = slices.DeleteFunc(rows, func(r table.Account) bool { return !f.matches(r) })
 	}
 	found, _, err = k.resolveAccounts(ctx, rows)
 	if agency != "" {

@@ -151,7 +151,7 @@ func TestSubClientOfAStoppedAgencyIsNotShownWithAPlanOfItsOwn(t *testing.T) {
 		if got, err := k.FindAccount(t.Context(), "child"); !errors.As(err, &stopped) || stopped.Account != "agency" {
 			t.Errorf("got %+v, %v", got, err)
 		}
-		all, _, err := k.ListAccounts(t.Context(), "", account.Page{Limit: 10})
+		all, _, err := k.ListAccounts(t.Context(), account.Filter{}, account.Page{Limit: 10})
 		if err != nil || len(all) != 1 || all[0].ID != "other" {
 			t.Errorf("got %+v, %v, want the other account alone", all, err)
 		}
@@ -188,7 +188,7 @@ func TestListsComeInPagesWithoutGap(t *testing.T) {
 		})
 		for name, list := range map[string]func(account.Page) ([]string, string, error){
 			"accounts": func(p account.Page) ([]string, string, error) {
-				found, next, err := k.ListAccounts(t.Context(), "", p)
+				found, next, err := k.ListAccounts(t.Context(), account.Filter{}, p)
 				return ids(found, func(a account.Account) string { return a.ID }), next, err
 			},
 			"keys": func(p account.Page) ([]string, string, error) {
@@ -206,7 +206,7 @@ func TestListsComeInPagesWithoutGap(t *testing.T) {
 				}
 			}
 		}
-		if of, _, err := k.ListAccounts(t.Context(), "x", account.Page{Limit: 10}); err != nil || len(of) != 4 {
+		if of, _, err := k.ListAccounts(t.Context(), account.Filter{Agency: "x"}, account.Page{Limit: 10}); err != nil || len(of) != 4 {
 			t.Errorf("got %d sub-clients, %v, want 4", len(of), err)
 		}
 		if _, _, err := k.ListKeys(t.Context(), "a", account.Page{Cursor: "nonsense", Limit: 1}); !errors.Is(err, account.ErrInvalidCursor) {
@@ -230,13 +230,68 @@ func TestAnAgencyListsItsSubClientsUntilTheyHaveLeft(t *testing.T) {
 			accountRow("was to join", func(a *table.Account) { a.Agency, a.AgencyBegan = "gone", table.InstantOf(now) }),
 		}
 		k := openReader(t, address, func(tx *sqldb.Tx) error { return sqldb.Upsert(t.Context(), tx, table.Accounts, rows) })
-		found, _, err := k.ListAccounts(t.Context(), "x", account.Page{Limit: 10})
+		found, _, err := k.ListAccounts(t.Context(), account.Filter{Agency: "x"}, account.Page{Limit: 10})
 		got := ids(found, func(a account.Account) string { return a.ID })
 		if want := []string{"joined", "joins", "leaves", "stays"}; err != nil || !slices.Equal(got, want) {
 			t.Errorf("got %v, %v, want %v", got, err, want)
 		}
-		if found, _, err := k.ListAccounts(t.Context(), "gone", account.Page{Limit: 10}); err != nil || len(found) != 0 {
+		if found, _, err := k.ListAccounts(t.Context(), account.Filter{Agency: "gone"}, account.Page{Limit: 10}); err != nil || len(found) != 0 {
 			t.Errorf("got %v, %v, want no sub-client of an agency that was closed before any had begun", found, err)
+		}
+	})
+}
+
+func TestAccountsAreFoundByAPartOfTheirIDOrName(t *testing.T) {
+	t.Parallel()
+	sqldbtest.EachDatabase(t, func(t *testing.T, address string) {
+		named := func(id, name string, closed table.Instant) table.Account {
+			return accountRow(id, func(a *table.Account) { a.Name, a.Closed = name, closed })
+		}
+		rows := []table.Account{
+			named("ales", "Mairie d’Alès", 0), named("florac", "Mairie de Florac", table.InstantOf(opened)), named("mende", "MÉNARD & Fils_100%", 0), named("x-ales", "", table.InstantOf(opened)),
+		}
+		k := openReader(t, address, func(tx *sqldb.Tx) error { return sqldb.Upsert(t.Context(), tx, table.Accounts, rows) })
+		for _, c := range []struct {
+			filter account.Filter
+			want   []string
+		}{
+			{account.Filter{}, []string{"ales", "florac", "mende", "x-ales"}},
+			{account.Filter{Text: "ALES"}, []string{"ales", "x-ales"}},
+			{account.Filter{Text: "alès"}, []string{"ales", "x-ales"}},
+			{account.Filter{Text: "mairie d"}, []string{"ales", "florac"}},
+			{account.Filter{Text: "menard"}, []string{"mende"}},
+			{account.Filter{Text: "%"}, []string{"mende"}},
+			{account.Filter{Text: "_"}, []string{"mende"}},
+			{account.Filter{Text: "nobody"}, nil},
+			{account.Filter{Open: new(true)}, []string{"ales", "mende"}},
+			{account.Filter{Open: new(false)}, []string{"florac", "x-ales"}},
+			{account.Filter{Text: "ales", Open: new(false)}, []string{"x-ales"}},
+		} {
+			for limit := 1; limit <= 5; limit++ {
+				got := readAllPages(t, limit, func(p account.Page) ([]string, string, error) {
+					found, next, err := k.ListAccounts(t.Context(), c.filter, p)
+					return ids(found, func(a account.Account) string { return a.ID }), next, err
+				})
+				if !slices.Equal(got, c.want) {
+					t.Errorf("%+v by %d: got %v, want %v", c.filter, limit, got, c.want)
+				}
+			}
+		}
+	})
+}
+
+func TestActorsAreFoundByTheirTokensAndKeys(t *testing.T) {
+	t.Parallel()
+	sqldbtest.EachDatabase(t, func(t *testing.T, address string) {
+		k := openReader(t, address, func(tx *sqldb.Tx) error {
+			return errors.Join(
+				sqldb.Upsert(t.Context(), tx, table.Tokens, []table.Token{{ID: "one", Role: "agency", Label: "desk", Revoked: table.InstantOf(opened)}, {ID: "erased", Role: "customer"}}),
+				sqldb.Upsert(t.Context(), tx, table.Keys, []table.Key{{ID: "one", Label: "backend", Origins: "[]"}}))
+		})
+		got, err := k.FindActors(t.Context(), []string{"token:one", "key:one", "token:erased", "token:unknown", "system", ""})
+		want := map[string]account.Actor{"token:one": {Name: "desk", Role: "agency"}, "key:one": {Name: "backend"}, "token:erased": {Role: "customer"}}
+		if diff := cmp.Diff(want, got); diff != "" || err != nil {
+			t.Error(diff, err)
 		}
 	})
 }

@@ -1,6 +1,6 @@
 // Package audit lists what happened in an account, from the read model that projections/audit fills (table.AuditModel).
-// Entries are in the order of the log, and a page begins after the EntryKey of the last entry shown, so pages neither
-// repeat nor skip entries while events arrive. Part is 0 for the entry of an event, and numbers the entries of the sites
+// Entries are in the order of the log, or the newest first, and a page begins after the EntryKey of the last entry shown, so
+// pages neither repeat nor skip entries while events arrive. Part is 0 for the entry of an event, and numbers the entries of the sites
 // that an event changed.
 package audit
 
@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"lieudit/eventstore/sqldb"
+	"lieudit/schemas/event"
 	"lieudit/schemas/table"
 )
 
@@ -32,6 +33,7 @@ type Query struct {
 	From     time.Time // the earliest time of recording; zero for no bound
 	To       time.Time // only entries recorded before; zero for no bound
 	Summary  bool      // one entry per event, without those of the sites that it changed
+	Newest   bool      // the newest entries first
 	After    EntryKey  // of the last entry of the page before; zero for the first page
 	Limit    int       // at least 1
 	MaxBytes int       // a page ends with the entry at which the data reaches this many bytes; 0 means no limit
@@ -76,7 +78,17 @@ type Entry struct {
 	Data       json.RawMessage // the event without secrets and without its sites; personal texts are empty once the account is erased
 }
 
-// ListEntries answers a query, the oldest entries first. more reports whether there are entries after the last one. It
+// FrenchSentence is Sentence in French, made of Data.
+func (e Entry) FrenchSentence() string {
+	code, _, isSite := strings.Cut(e.Subject, "/")
+	var row event.SiteRow
+	if e.Kind == table.AuditKindSites && isSite && json.Unmarshal(e.Data, &row) == nil {
+		return row.FrenchSentence(code)
+	}
+	return event.FrenchSentence(e.Type, e.Data)
+}
+
+// ListEntries answers a query, the oldest entries first unless the newest are asked for. more reports whether there are entries after the last one. It
 // fails with a *table.StoppedError while the account is stopped.
 func (t *Reader) ListEntries(ctx context.Context, q Query) (found []Entry, more bool, err error) {
 	where, args := q.whereClause()
@@ -84,7 +96,7 @@ func (t *Reader) ListEntries(ctx context.Context, q Query) (found []Entry, more 
 	var texts map[int64]table.AuditText
 	err = t.registry.ReadAccount(ctx, table.AuditModel, q.Account, func(db *sqldb.DB) error {
 		rows, more, err = sqldb.SelectWithin(ctx, db, table.AuditEntries, sqldb.Range[table.AuditEntry]{
-			Where: where, Args: args, Order: "account, position, part", Column: "data",
+			Where: where, Args: args, Order: "account, position, part", IsDown: q.Newest, Column: "data",
 			Text: func(e *table.AuditEntry) string { return e.Data }, Rows: q.Limit, Bytes: cmp.Or(q.MaxBytes, math.MaxInt),
 		})
 		if err == nil {
@@ -108,8 +120,8 @@ func selectTexts(ctx context.Context, db *sqldb.DB, account string, entries []ta
 	if len(entries) == 0 {
 		return nil, nil
 	}
-	rows, err := sqldb.Select(ctx, db, table.AuditTexts, "where account = ? and position >= ? and position <= ?",
-		account, entries[0].Position, entries[len(entries)-1].Position)
+	first, last := entries[0].Position, entries[len(entries)-1].Position
+	rows, err := sqldb.Select(ctx, db, table.AuditTexts, "where account = ? and position >= ? and position <= ?", account, min(first, last), max(first, last))
 	texts := make(map[int64]table.AuditText, len(rows))
 	for _, r := range rows {
 		texts[r.Position] = r
@@ -119,7 +131,11 @@ func selectTexts(ctx context.Context, db *sqldb.DB, account string, entries []ta
 
 // whereClause returns the SQL condition of the query, with its arguments.
 func (q Query) whereClause() (string, []any) {
-	where, args := "account = ? and (position, part) > (?, ?)", []any{q.Account, int64(q.After.Position), int64(q.After.Part)}
+	where, args := "account = ?", []any{q.Account}
+	if q.After != (EntryKey{}) {
+		where += map[bool]string{false: " and (position, part) > (?, ?)", true: " and (position, part) < (?, ?)"}[q.Newest]
+		args = append(args, int64(q.After.Position), int64(q.After.Part))
+	}
 	for _, bound := range []struct {
 		wanted    bool
 		condition string

@@ -70,6 +70,11 @@ func TestEntriesAreFilteredByEveryPartOfTheQuery(t *testing.T) {
 			"kind, next page": {audit.Query{Limit: 2, Kind: table.AuditKindKeys, After: audit.EntryKey{Position: 200}}, []uint64{400, 600}, true},
 			"from":            {audit.Query{Limit: 8, From: begin.Add(5 * time.Hour)}, []uint64{600, 700, 800}, false},
 			"to":              {audit.Query{Limit: 8, To: begin.Add(2 * time.Hour)}, []uint64{100, 200}, false},
+			"newest":          {audit.Query{Limit: 3, Newest: true}, []uint64{800, 700, 600}, true},
+			"newest, further": {audit.Query{Limit: 3, Newest: true, After: audit.EntryKey{Position: 600}}, []uint64{500, 400, 300}, true},
+			"newest, last":    {audit.Query{Limit: 3, Newest: true, After: audit.EntryKey{Position: 300}}, []uint64{200, 100}, false},
+			"newest, behind":  {audit.Query{Limit: 3, Newest: true, After: audit.EntryKey{Position: 100}}, []uint64{}, false},
+			"newest of kind":  {audit.Query{Limit: 8, Newest: true, Kind: table.AuditKindKeys, To: begin.Add(5 * time.Hour)}, []uint64{400, 200}, false},
 			"between":         {audit.Query{Limit: 1, From: begin.Add(time.Hour), To: begin.Add(3 * time.Hour)}, []uint64{200}, true},
 		} {
 			c.question.Account = "a"
@@ -97,6 +102,34 @@ func TestAnEntryHasAllColumnsOfItsRowAndWhatPeopleTyped(t *testing.T) {
 	})
 }
 
+// The texts that people typed belong to their entries in either order.
+func TestTheNewestEntriesHaveTheirTexts(t *testing.T) {
+	t.Parallel()
+	sqldbtest.EachDatabase(t, func(t *testing.T, address string) {
+		got, _, err := openReader(t, address).ListEntries(t.Context(), audit.Query{Account: "a", Limit: 8, Newest: true})
+		if err != nil || len(got) != 8 || got[7].Reason != "r" || got[6].Reason != "" {
+			t.Errorf("got %+v, %v", got, err)
+		}
+	})
+}
+
+func TestEntriesHaveAFrenchSentence(t *testing.T) {
+	t.Parallel()
+	for want, e := range map[string]audit.Entry{
+		"a créé la clé secrète k (h)": {Kind: table.AuditKindKeys, Subject: "k", Type: "account.secret-key-issued.v2", Data: []byte(`{"key":"k","hint":"h"}`)},
+		"a modifié le site p/1 de m (version 12)": {
+			Kind: table.AuditKindSites, Subject: "m/p/1", Type: "locations.sites-changed.v1", Data: []byte(`{"externalId":"p/1","op":"updated","version":12}`),
+		},
+		"a écrit des sites de m (synchronisation)\u00a0: 1\u202f200 créés, 0 modifiés, 3 réactivés, 2 désactivés": {
+			Kind: table.AuditKindSites, Subject: "m", Type: "locations.sync-committed.v1", Data: []byte(`{"referential":"m","action":"sync","created":1200,"updated":0,"reactivated":3,"deactivated":2}`),
+		},
+	} {
+		if got := e.FrenchSentence(); got != want {
+			t.Errorf("got  %s\nwant %s", got, want)
+		}
+	}
+}
+
 func TestPartsOfAnEventArePagedLikeEvents(t *testing.T) {
 	t.Parallel()
 	sqldbtest.EachDatabase(t, func(t *testing.T, address string) {
@@ -112,6 +145,8 @@ func TestPartsOfAnEventArePagedLikeEvents(t *testing.T) {
 			"of a kind":          {audit.Query{Kind: table.AuditKindSites}, []audit.EntryKey{{800, 1}, {800, 2}, {900, 0}}},
 			"about one":          {audit.Query{Subject: "m/p"}, []audit.EntryKey{{800, 1}, {900, 0}}},
 			"about one, further": {audit.Query{Subject: "m/p", After: audit.EntryKey{Position: 800, Part: 1}}, []audit.EntryKey{{900, 0}}},
+			"newest first":       {audit.Query{Newest: true, After: audit.EntryKey{Position: 900}}, []audit.EntryKey{{800, 2}, {800, 1}, {800, 0}, {700, 0}, {600, 0}, {500, 0}, {400, 0}, {300, 0}, {200, 0}, {100, 0}}},
+			"newest, within":     {audit.Query{Newest: true, Subject: "m/q", After: audit.EntryKey{Position: 900}}, []audit.EntryKey{{800, 2}}},
 			"about none":         {audit.Query{Subject: "m"}, nil},
 			"without the sites":  {audit.Query{Summary: true, Kind: table.AuditKindSites, After: audit.EntryKey{Position: 700}}, []audit.EntryKey{{900, 0}}},
 		} {

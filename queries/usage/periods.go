@@ -1,10 +1,13 @@
 package usage
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 	"strings"
+	"time"
 
 	"lieudit/eventstore/sqldb"
 	"lieudit/schemas/plan"
@@ -163,6 +166,59 @@ func addStoredRow(found map[PeriodID]StoredPeriod, first string, scan func(...an
 		p.Lines[line] = row.Revision // the column holds a line's requests
 	}
 	return err
+}
+
+// BilledPeriod is a period of a contract as billing lists it.
+type BilledPeriod struct {
+	Period
+	Limit    int64     // requests that the contract may use
+	Requests int64     // that count, later corrections included
+	Closed   time.Time // zero while it is open
+}
+
+// ListPeriods returns up to limit periods whose first day begins with prefix, such as 2026-11, after one: the last to begin come first,
+// and those of one day by their contracts. The zero PeriodID is before all. It leaves out stopped periods. Lines are not indexed by
+// contract, so a call reads the lines of all periods that begin on the days it shows.
+func (c *Reader) ListPeriods(ctx context.Context, prefix string, after PeriodID, limit int) (periods []BilledPeriod, more bool, err error) {
+	last := cmp.Or(after.First, "~")
+	err = c.registry.Read(ctx, table.UsageModel, func(db *sqldb.DB) error {
+		rows, err := sqldb.Select(ctx, db, table.UsagePeriods, "where first >= ? and first < ? and (first < ? or first = ? and contract > ?) and "+
+			sqldb.ExcludeStoppedAccounts("'/' || stream")+" order by first desc, contract limit ?", prefix, prefix+"~", last, last, after.Contract, limit+1)
+		if err != nil || len(rows) == 0 {
+			return err
+		}
+		more = len(rows) > limit
+		rows = rows[:min(len(rows), limit)]
+		sums, err := sumPeriods(ctx, db, rows[len(rows)-1].First, rows[0].First)
+		periods = make([]BilledPeriod, len(rows))
+		for i, r := range rows {
+			p, rowErr := periodFromRow(r)
+			err = errors.Join(err, rowErr)
+			periods[i] = BilledPeriod{p, r.Cap, sums[PeriodID{r.Contract, r.First}], r.Closed.Time()}
+		}
+		return err
+	})
+	return periods, more, err
+}
+
+// sumPeriods returns how many requests count in each period that begins from one day to another.
+func sumPeriods(ctx context.Context, db *sqldb.DB, from, to string) (map[PeriodID]int64, error) {
+	rows, err := db.Query(ctx, `select contract, first, cast(coalesce(sum(requests), 0) as bigint) from {usage_line}
+		where first >= ? and first <= ? group by first, contract`, from, to)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	sums := map[PeriodID]int64{}
+	for rows.Next() {
+		var p PeriodID
+		var sum int64
+		if err := rows.Scan(&p.Contract, &p.First, &sum); err != nil {
+			return nil, err
+		}
+		sums[p] = sum
+	}
+	return sums, rows.Err()
 }
 
 // InvoiceLine is a line of an invoice: how many requests count for an account, a key, an endpoint and a day of a contract's

@@ -1,7 +1,8 @@
 // Package usage answers which requests were counted, from the read model that projections/usage fills
-// (table.UsageModel): for an account (SummarizeAccount), for invoices (ExportLines), for whoever closes and checks
-// periods (UnclosedPeriods, ReadPeriod), and when a key was used last. Answers are as old as the read model is: a
-// caller that must see a request that was just counted waits for it first.
+// (table.UsageModel): for an account (SummarizeAccount, AccountPeriods), for invoices (ExportLines), for whoever closes and
+// checks periods (UnclosedPeriods, ReadPeriods), and when a key was used last. A CountReader answers from the log what the lines of an
+// account are made of. Answers of the Reader are as old as the read model is: a caller that must see a request that was just counted
+// waits for it first.
 package usage
 
 import (
@@ -21,10 +22,13 @@ import (
 )
 
 // Reader answers from the read model. It is safe for concurrent use.
-type Reader struct{ registry *sqldb.Registry }
+type Reader struct {
+	registry *sqldb.Registry
+	cache    sumCache
+}
 
 // New makes a Reader of a registry's read model.
-func New(registry *sqldb.Registry) *Reader { return &Reader{registry} }
+func New(registry *sqldb.Registry) *Reader { return &Reader{registry: registry} }
 
 // Dimension is what the lines of a Summary can be grouped by.
 type Dimension string
@@ -50,6 +54,28 @@ type Query struct {
 	IsRunning         bool  // the period is the one that the account is in now
 	First             plan.Date
 	GroupBy           []Dimension
+
+	// Only the lines of a day, a key or an endpoint, unless they are zero. The total stays that of all lines.
+	Day           plan.Date
+	Key, Endpoint string
+}
+
+// isFiltered reports whether only some lines are asked for.
+func (q Query) isFiltered() bool { return q.Day != (plan.Date{}) || q.Key != "" || q.Endpoint != "" }
+
+// filter is the condition on lines that the query asks for, with its arguments.
+func (q Query) filter() (condition string, args []any) {
+	condition, args = "first = ? and account = ?", []any{q.First.String(), q.Account}
+	if q.Day != (plan.Date{}) {
+		condition, args = condition+" and day = ?", append(args, q.Day.String())
+	}
+	if q.Key != "" {
+		condition, args = condition+" and api_key = ?", append(args, q.Key)
+	}
+	if q.Endpoint != "" {
+		condition, args = condition+" and endpoint = ?", append(args, q.Endpoint)
+	}
+	return condition, args
 }
 
 // Summary is what counts for an account in a period.
@@ -61,6 +87,7 @@ type Summary struct {
 	Remaining int64     // requests that may still be counted: for a sub-client no more than its agency has left
 	Closed    time.Time // when the period was closed; zero if it is open
 	Lines     []Line
+	Entries   int64 // on the stream of the period, up to which the read model shows it
 }
 
 // Line is a number of requests that count. Dimensions that were not asked for are zero.
@@ -77,7 +104,7 @@ func (c *Reader) SummarizeAccount(ctx context.Context, q Query) (Summary, error)
 	err := c.registry.Read(ctx, table.UsageModel, func(db *sqldb.DB) (err error) {
 		u = Summary{Contract: q.Contract, Limit: q.Quota, Remaining: q.Quota}
 		if err = u.loadQuota(ctx, db, q); err == nil {
-			err = u.sumLines(ctx, db, q)
+			err = c.loadSums(ctx, db, &u, q)
 		}
 		return err
 	})
@@ -114,7 +141,7 @@ func (u *Summary) loadQuota(ctx context.Context, db *sqldb.DB, q Query) error {
 	if limit, _, known := state.Cap(q.Account); known && !q.IsRunning {
 		u.Limit = limit
 	}
-	u.Next, u.Closed = snapshot.Next, rows[0].Closed.Time()
+	u.Next, u.Closed, u.Entries = snapshot.Next, rows[0].Closed.Time(), rows[0].Revision+1
 	contractLimit := rows[0].Cap
 	if u.Contract == q.Account {
 		contractLimit = u.Limit
@@ -136,8 +163,9 @@ func (u *Summary) sumLines(ctx context.Context, db *sqldb.DB, q Query) error {
 	if len(groupColumns) > 0 {
 		grouping = " group by " + strings.Join(groupColumns, ", ") + " order by " + strings.Join(groupColumns, ", ")
 	}
+	condition, args := q.filter()
 	rows, err := db.Query(ctx, "select "+strings.Join(append(groupColumns, "cast(coalesce(sum(requests), 0) as bigint)"), ", ")+
-		" from {usage_line} where first = ? and account = ?"+grouping, q.First.String(), q.Account)
+		" from {usage_line} where "+condition+grouping, args...)
 	if err != nil {
 		return err
 	}
@@ -152,7 +180,11 @@ func (u *Summary) sumLines(ctx context.Context, db *sqldb.DB, q Query) error {
 			u.Lines = append(u.Lines, l)
 		}
 	}
-	return rows.Err()
+	if err := rows.Err(); err != nil || !q.isFiltered() {
+		return err
+	}
+	return db.QueryRow(ctx, "select cast(coalesce(sum(requests), 0) as bigint) from {usage_line} where first = ? and account = ?",
+		q.First.String(), q.Account).Scan(&u.Total)
 }
 
 // scanLine reads a line whose columns are the groups and then the sum. Without the day among the groups the line's Day is
@@ -170,8 +202,11 @@ func scanLine(scanRow func(...any) error, groupColumns []string) (l Line, err er
 	return l, err
 }
 
-// CountLines returns how many lines a summary of an account can have at most.
+// CountLines returns about how many lines a summary of an account can have at most: requests that are counted meanwhile may add some.
 func (c *Reader) CountLines(ctx context.Context, q Query) (lines int, err error) {
+	if lines, ok := c.cache.size(q.cacheKey(q.Contract)); ok {
+		return lines, nil
+	}
 	err = c.registry.Read(ctx, table.UsageModel, func(db *sqldb.DB) error {
 		return db.QueryRow(ctx, "select count(*) from {usage_line} where first = ? and account = ?", q.First.String(), q.Account).Scan(&lines)
 	})

@@ -86,7 +86,7 @@ func TestUsageOfAnAccountIsGroupedAsAsked(t *testing.T) {
 			}},
 		} {
 			got, err := c.SummarizeAccount(t.Context(), usage.Query{Account: "mende", Contract: "mende", First: first, GroupBy: q.by})
-			want := usage.Summary{Contract: "gevaudan", Next: next, Limit: 20, Total: 15, Remaining: 5, Closed: closed, Lines: q.want}
+			want := usage.Summary{Contract: "gevaudan", Next: next, Limit: 20, Total: 15, Remaining: 5, Closed: closed, Entries: 1, Lines: q.want}
 			if diff := cmp.Diff(want, got); diff != "" || err != nil {
 				t.Errorf("%s: %v %s", rule, err, diff)
 			}
@@ -98,9 +98,9 @@ func TestASubClientHasNoMoreLeftThanItsAgency(t *testing.T) {
 	t.Parallel()
 	c := openReader(t, t.TempDir(), []table.UsagePeriod{periodRow(t)}, nil)
 	for account, want := range map[string]usage.Summary{
-		"gevaudan": {Contract: "gevaudan", Next: next, Limit: 100, Remaining: 55, Closed: closed},
-		"florac":   {Contract: "gevaudan", Next: next, Limit: 90, Remaining: 55, Closed: closed},
-		"nobody":   {Contract: "gevaudan", Next: next, Limit: 40, Remaining: 40, Closed: closed},
+		"gevaudan": {Contract: "gevaudan", Next: next, Limit: 100, Remaining: 55, Closed: closed, Entries: 1},
+		"florac":   {Contract: "gevaudan", Next: next, Limit: 90, Remaining: 55, Closed: closed, Entries: 1},
+		"nobody":   {Contract: "gevaudan", Next: next, Limit: 40, Remaining: 40, Closed: closed, Entries: 1},
 	} {
 		got, err := c.SummarizeAccount(t.Context(), usage.Query{Account: account, Contract: "gevaudan", Quota: 40, First: first})
 		if diff := cmp.Diff(want, got); diff != "" || err != nil {
@@ -118,8 +118,8 @@ func TestTheRunningPeriodHasTheQuotaOfNow(t *testing.T) {
 	t.Parallel()
 	c := openReader(t, t.TempDir(), []table.UsagePeriod{periodRow(t)}, nil)
 	for account, want := range map[string]usage.Summary{
-		"gevaudan": {Contract: "gevaudan", Next: next, Limit: 1000, Remaining: 955, Closed: closed},
-		"florac":   {Contract: "gevaudan", Next: next, Limit: 1000, Remaining: 55, Closed: closed},
+		"gevaudan": {Contract: "gevaudan", Next: next, Limit: 1000, Remaining: 955, Closed: closed, Entries: 1},
+		"florac":   {Contract: "gevaudan", Next: next, Limit: 1000, Remaining: 55, Closed: closed, Entries: 1},
 	} {
 		got, err := c.SummarizeAccount(t.Context(), usage.Query{Account: account, Contract: "gevaudan", Quota: 1000, IsRunning: true, First: first})
 		if diff := cmp.Diff(want, got); diff != "" || err != nil {
@@ -198,6 +198,53 @@ func TestAnExportedLineSaysHowFarItsPeriodIs(t *testing.T) {
 }
 
 // TestAStoppedPeriodFailsTheExportsThatIncludeIt: a stream that bills nothing stops no export.
+func TestPeriodsAreListedFromTheLastToBegin(t *testing.T) {
+	t.Parallel()
+	october, november, december := plan.Date{Year: 2026, Month: 10, Day: 21}, first, next
+	rows := []table.UsagePeriod{
+		usedPeriod("a", october, november), usedPeriod("b", october, november), usedPeriod("a", november, december), usedPeriod("c", november, december),
+	}
+	rows[0].Closed, rows[2].Cap = table.InstantOf(closed), 100
+	counted := func(contract, account string, first plan.Date, requests int64) table.UsageLine {
+		return table.UsageLine{First: first.String(), Account: account, Contract: contract, Day: first.String(), Key: "k", Endpoint: "GET /me", Requests: requests}
+	}
+	lines := []table.UsageLine{counted("a", "a", october, 5), counted("a", "sub", october, 2), counted("a", "a", november, 9), counted("b", "b", october, 1)}
+	sqldbtest.EachDatabase(t, func(t *testing.T, address string) {
+		c := openReader(t, address, rows, lines)
+		for _, x := range []struct {
+			prefix string
+			want   []string
+		}{
+			{"", []string{"2026-11-21 a 9", "2026-11-21 c 0", "2026-10-21 a 7 closed", "2026-10-21 b 1"}},
+			{"2026-10", []string{"2026-10-21 a 7 closed", "2026-10-21 b 1"}},
+			{"2026-11-21", []string{"2026-11-21 a 9", "2026-11-21 c 0"}},
+			{"2026-12", nil},
+		} {
+			for limit := 1; limit <= 5; limit++ {
+				var got []string
+				var after usage.PeriodID
+				for more := true; more; {
+					found, hasMore, err := c.ListPeriods(t.Context(), x.prefix, after, limit)
+					if err != nil || len(found) > limit {
+						t.Fatal(len(found), err)
+					}
+					more = hasMore
+					for _, p := range found {
+						text := fmt.Sprintf("%s %s %d", p.First, p.Contract, p.Requests)
+						if !p.Closed.IsZero() {
+							text += " closed"
+						}
+						got, after = append(got, text), usage.PeriodID{Contract: p.Contract, First: p.First.String()}
+					}
+				}
+				if !slices.Equal(got, x.want) {
+					t.Errorf("%q by %d: got %v, want %v", x.prefix, limit, got, x.want)
+				}
+			}
+		}
+	})
+}
+
 func TestAStoppedPeriodFailsTheExportsThatIncludeIt(t *testing.T) {
 	t.Parallel()
 	for stream, want := range map[string]map[string]bool{
@@ -334,4 +381,36 @@ func periodNames(periods []usage.Period) (all string) {
 		all += p.Contract + p.Name() + " "
 	}
 	return all
+}
+
+// TestSumsFollowTheRecord: an answer that was given before is given again only while the record of the period has as many entries.
+func TestSumsFollowTheRecord(t *testing.T) {
+	t.Parallel()
+	registry, db, promote := sqldbtest.NewGeneration(t, t.TempDir(), table.UsageModel)
+	promote()
+	c, q := usage.New(registry), usage.Query{Account: "mende", Contract: "gevaudan", First: first, GroupBy: []usage.Dimension{usage.ByKey}}
+	for n := range int64(5) {
+		period := periodRow(t)
+		period.Revision = n
+		err := db.RunInTx(t.Context(), func(tx *sqldb.Tx) error {
+			if err := sqldb.Upsert(t.Context(), tx, table.UsagePeriods, []table.UsagePeriod{period}); err != nil {
+				return err
+			}
+			return sqldb.Upsert(t.Context(), tx, table.UsageLines, []table.UsageLine{line("mende", "2026-11-21", fmt.Sprint("k", n), "GET /me", n+1)})
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, key := range []string{"", "k0", ""} { // the same again, and another question between
+			q.Key = key
+			want := n + 1
+			if key == "k0" {
+				want = 1
+			}
+			got, err := c.SummarizeAccount(t.Context(), q)
+			if err != nil || int64(len(got.Lines)) != want || got.Total != (n+1)*(n+2)/2 || got.Entries != n+1 {
+				t.Errorf("with %d entries, key %q: %+v %v, want %d lines", n+1, key, got, err, want)
+			}
+		}
+	}
 }

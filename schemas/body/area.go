@@ -65,6 +65,13 @@ type Account struct {
 	Omitted    []string    `json:"champs_omis,omitempty" doc:"Members that are left out because the account's data key could not be had at once: a revocation does not wait for the vault. A reason that is left out is not kept"`
 }
 
+// AccountsQuery is the query of GET /accounts.
+type AccountsQuery struct {
+	Text  string `json:"q,omitempty" max:"200" doc:"Only accounts with it in their id or name, whatever the case and the accents"`
+	State string `json:"etat,omitempty" enum:"ouvert ferme tous" default:"tous"`
+	PageQuery
+}
+
 // NextTerms are the terms that are decided and have not begun. They begin at Effective, the first instant of a period.
 type NextTerms struct {
 	Plan      plan.Name `json:"plan" enum:"DISCOVERY STARTER GROWTH BUSINESS"`
@@ -87,9 +94,10 @@ type Accounts struct {
 
 // IssueKey is POST /accounts/{id}/keys.
 type IssueKey struct {
-	Kind    token.Kind `json:"kind" enum:"secret publishable"`
-	Label   string     `json:"label" min:"1" max:"200" doc:"What it is for. Goes with an erasure of the account"`
-	Origins []string   `json:"origins,omitempty" doc:"Of a publishable key: 1 to 10 of the form https://domain or https://*.domain. They stay on the log when the account is erased"`
+	Kind     token.Kind `json:"kind" enum:"secret publishable"`
+	Label    string     `json:"label" min:"1" max:"200" doc:"What it is for. Goes with an erasure of the account"`
+	Origins  []string   `json:"origins,omitempty" doc:"Of a publishable key: 1 to 10 of the form https://domain or https://*.domain. They stay on the log when the account is erased"`
+	Replaces string     `json:"remplace,omitempty" pattern:"^[a-z0-9-]{1,64}$" doc:"The id of the key whose place it takes, of the same kind: a rotation, which ends once that key is revoked. Both work until then"`
 }
 
 // RevokeKey is POST /accounts/{id}/keys/{key}:revoke.
@@ -102,23 +110,68 @@ type ChangeOrigins struct {
 	Origins []string `json:"origins" doc:"1 to 10 of the form https://domain or https://*.domain. They stay on the log when the account is erased"`
 }
 
+// CheckOrigins is POST /accounts/{id}/origins:check. It changes nothing.
+type CheckOrigins struct {
+	Origins []string `json:"origins" max:"100" doc:"As they would be sent to issue a key, or to change the origins of one"`
+}
+
+// OriginVerdict is what becomes of one origin of a list.
+type OriginVerdict struct {
+	Typed    string `json:"saisie"`
+	IsValid  bool   `json:"valide"`
+	Kept     string `json:"retenue,omitempty" doc:"The form that is kept"`
+	Fault    string `json:"motif,omitempty" doc:"Which rule it breaks: manque, trop_longue, schema, identifiant, chemin, parametre, fragment, adresse_ip, port, etoile, domaine_manquant, point_final, domaine_trop_long, domaine_invalide, etoile_un_label, un_label"`
+	Message  string `json:"message,omitempty" doc:"The message of the refusal, were it declared alone"`
+	Repeated bool   `json:"doublon,omitempty" doc:"The list has it before; it is kept once"`
+	Warning  string `json:"avertissement,omitempty" doc:"What would be accepted but is probably not what is meant"`
+}
+
+// OriginRefusal is the refusal of a list of origins, or of a request from an origin.
+type OriginRefusal struct {
+	Code    string `json:"code"`
+	Message string `json:"message"`
+}
+
+// OriginVerdicts is the answer of POST /accounts/{id}/origins:check.
+type OriginVerdicts struct {
+	Envelope
+	IsValid bool            `json:"valide" doc:"Whether the list as a whole can be declared"`
+	Refusal *OriginRefusal  `json:"refus,omitempty" doc:"What declaring the list would be answered"`
+	Results []OriginVerdict `json:"results"`
+}
+
+// TestOrigin is POST /accounts/{id}/keys/{key}/origins:test. It changes nothing, and counts nothing.
+type TestOrigin struct {
+	Origin string `json:"origin" max:"2000" doc:"An Origin header, or the address of a page, for which browsers send its origin. Empty: a request without one"`
+}
+
+// OriginTest is what a request with the key would be answered from an origin.
+type OriginTest struct {
+	Origin     string         `json:"origine" doc:"The Origin header as a browser would send it"`
+	IsAdmitted bool           `json:"admise"`
+	Entry      string         `json:"entree,omitempty" doc:"The origin of the key that admits it"`
+	Refusal    *OriginRefusal `json:"refus,omitempty" doc:"The answer 403 that the request would get"`
+}
+
 // Key is an API key. Token is there for publishable keys; for a secret one only in the answer that creates it. A revoked key stays
 // in lists, with Revoked, RevokedBy and Reason.
 type Key struct {
-	ID        string     `json:"id"`
-	Kind      token.Kind `json:"kind" enum:"secret publishable"`
-	Label     string     `json:"label"`
-	Hint      string     `json:"hint" doc:"Prefix and last four characters"`
-	Origins   []string   `json:"origins,omitempty"`
-	Token     string     `json:"token,omitempty" doc:"A secret key's is told once, at creation"`
-	Created   time.Time  `json:"cree_le"`
-	CreatedBy string     `json:"cree_par"`
-	LastUsed  time.Time  `json:"utilise_le,omitzero" doc:"In lists: the last request with it that counted"`
-	Revoked   time.Time  `json:"revoque_le,omitzero"`
-	RevokedBy string     `json:"revoque_par,omitempty"`
-	Reason    string     `json:"raison,omitempty"`
-	Omitted   []string   `json:"champs_omis,omitempty" doc:"Members that are left out because the account's data key could not be had at once: a revocation does not wait for the vault. A reason that is left out is not kept"`
-	Warnings  []string   `json:"avertissements,omitempty" doc:"What was accepted but is probably not what was meant"`
+	ID         string     `json:"id"`
+	Kind       token.Kind `json:"kind" enum:"secret publishable"`
+	Label      string     `json:"label"`
+	Hint       string     `json:"hint" doc:"Prefix and last four characters"`
+	Origins    []string   `json:"origins,omitempty"`
+	Token      string     `json:"token,omitempty" doc:"A secret key's is told once, at creation"`
+	Created    time.Time  `json:"cree_le"`
+	CreatedBy  string     `json:"cree_par"`
+	LastUsed   time.Time  `json:"utilise_le,omitzero" doc:"Where keys are read: the last request with it that counted"`
+	Revoked    time.Time  `json:"revoque_le,omitzero"`
+	RevokedBy  string     `json:"revoque_par,omitempty"`
+	Reason     string     `json:"raison,omitempty"`
+	Replaces   string     `json:"remplace,omitempty" doc:"The id of the key whose place it takes"`
+	ReplacedBy string     `json:"remplacee_par,omitempty" doc:"Of a single key: the id of the valid key that takes its place"`
+	Omitted    []string   `json:"champs_omis,omitempty" doc:"Members that are left out because the account's data key could not be had at once: a revocation does not wait for the vault. A reason that is left out is not kept"`
+	Warnings   []string   `json:"avertissements,omitempty" doc:"What was accepted but is probably not what was meant"`
 }
 
 // Keys is GET /accounts/{id}/keys.
@@ -191,6 +244,7 @@ type AreaToken struct {
 	RevokedBy string     `json:"revoque_par,omitempty"`
 	Reason    string     `json:"raison,omitempty"`
 	Omitted   []string   `json:"champs_omis,omitempty" doc:"Members that are left out because the account's data key could not be had at once: a revocation does not wait for the vault. A reason that is left out is not kept"`
+	Invited   time.Time  `json:"invitation_jusqu_au,omitzero" doc:"In lists: until when the link of the invitation that made it opens a session; absent once it was used or has expired"`
 }
 
 // AreaTokens is GET /tokens.

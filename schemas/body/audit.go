@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"time"
 
+	"lieudit/schemas/grant"
 	"lieudit/schemas/plan"
 )
 
@@ -13,25 +14,29 @@ type Incident struct {
 	Time       time.Time       `json:"le"`
 	Type       string          `json:"type" doc:"The event's wire name"`
 	Subject    string          `json:"sujet" doc:"What it is about: the id of a key, a token or the account, the code of a referential, or code/external_id for a site"`
-	Author     string          `json:"auteur"`
+	Author     string          `json:"auteur" doc:"Who did it: token:, key: and the id, or system"`
+	AuthorName string          `json:"auteur_nom,omitempty" doc:"The label of that token or key"`
+	AuthorRole grant.Role      `json:"auteur_role,omitempty" enum:"operator customer agency billing auditor" doc:"The role of that token"`
 	OnBehalfOf string          `json:"pour,omitempty" doc:"The account an agency acted for"`
 	Reason     string          `json:"raison,omitempty"`
-	Sentence   string          `json:"phrase" doc:"What happened, for people"`
+	Sentence   string          `json:"phrase" doc:"What happened, for people; it follows on the author's name"`
 	Data       json.RawMessage `json:"donnees" doc:"The event itself"`
 }
 
 // HistoryQuery is the query of GET /accounts/{id}/history.
 type HistoryQuery struct {
-	Kind    string    `json:"kind,omitempty" enum:"keys sites" doc:"Only what concerns keys, or sites"`
-	Subject string    `json:"sujet,omitempty" max:"200" doc:"Only what is about it: an id, the code of a referential, or code/external_id for a site"`
-	From    time.Time `json:"from,omitzero" doc:"RFC 3339; nothing earlier"`
-	To      time.Time `json:"to,omitzero" doc:"RFC 3339; only what is earlier"`
-	Summary bool      `json:"resume,omitempty" doc:"One entry an event, with counts: without an entry for each site of a sync"`
-	Limit   int       `json:"limit,omitempty" min:"1" max:"1000" default:"100"`
-	Cursor  string    `json:"curseur,omitempty" max:"200" doc:"As the page before gave it"`
+	Kind     string    `json:"kind,omitempty" enum:"keys sites account token" doc:"Only what concerns keys, sites, the account itself, or its tokens and sessions"`
+	Subject  string    `json:"sujet,omitempty" max:"200" doc:"Only what is about it: an id, the code of a referential, or code/external_id for a site"`
+	From     time.Time `json:"from,omitzero" doc:"RFC 3339; nothing earlier"`
+	To       time.Time `json:"to,omitzero" doc:"RFC 3339; only what is earlier"`
+	Summary  bool      `json:"resume,omitempty" doc:"One entry an event, with counts: without an entry for each site of a sync"`
+	Order    string    `json:"ordre,omitempty" enum:"ancien recent" default:"ancien" doc:"ancien: the oldest first; recent: the newest first. A page goes on from the one before in either order, whatever happens meanwhile"`
+	Language string    `json:"langue,omitempty" enum:"en fr" default:"en" doc:"Of the sentences"`
+	Limit    int       `json:"limit,omitempty" min:"1" max:"1000" default:"100"`
+	Cursor   string    `json:"curseur,omitempty" max:"200" doc:"As the page before gave it, in the same order"`
 }
 
-// History is GET /accounts/{id}/history, oldest first.
+// History is GET /accounts/{id}/history.
 type History struct {
 	Envelope
 	Results []Incident `json:"results"`

@@ -19,13 +19,13 @@ func CustomerArea() openapi.API {
 		Tags: []openapi.Tag{
 			{Name: "Tokens", Doc: "Customer-area tokens and their roles.", Prefixes: []string{"/tokens"}},
 			{Name: "Sessions", Doc: "How people come in with a browser.", Prefixes: []string{"/sessions", "/invitations"}},
-			{Name: "Keys", Doc: "Secret and publishable keys of an account.", Prefixes: []string{"/accounts/{id}/keys"}},
+			{Name: "Keys", Doc: "Secret and publishable keys of an account.", Prefixes: []string{"/accounts/{id}/keys", "/accounts/{id}/origins"}},
 			{Name: "Usage", Doc: "What counts, what is billed, and its corrections.", Prefixes: []string{"/usage", "/accounts/{id}/usage"}},
 			{Name: "History", Doc: "What happened to an account, and how it stood.", Prefixes: []string{"/accounts/{id}/history", "/accounts/{id}/state"}},
 			{Name: "Accounts", Doc: "Accounts, their plans and their agencies.", Prefixes: []string{"/accounts"}},
 			{Name: "Read models", Doc: "How the read models stand, and their repair.", Prefixes: []string{"/projections"}},
 			{Name: "Upgrades", Doc: "The instances that run, and the format of the log.", Prefixes: []string{"/upgrade"}},
-			{Name: "Served data", Doc: "The address base and the road networks that are served.", Prefixes: []string{"/vintages", "/networks"}},
+			{Name: "Served data", Doc: "The address base and the road networks that are served, and what works.", Prefixes: []string{"/vintages", "/networks", "/readiness"}},
 		},
 		Security:   "A customer-area token; its role says which operations, its account on what. In a browser, the cookie of a session of it instead (POST /sessions).",
 		Operations: slices.Concat(tokenOperations(), accountOperations(), keyOperations(), usageOperations(), auditOperations(), releaseOperations()),
@@ -68,7 +68,7 @@ func accountOperations() []openapi.Operation {
 	return []openapi.Operation{
 		{Method: "POST", Path: "/accounts", Summary: "Open an account", Body: OpenAccount{}, Status: 201, Answer: Account{},
 			Failures: areaFailures(refusal.BodyTooLarge, refusal.AccountExists, refusal.AgencyUnknown, refusal.NestedAgency)},
-		{Method: "GET", Path: "/accounts", Summary: "The accounts; for an agency, its sub-clients", Query: PageQuery{}, Answer: Accounts{}, Failures: areaFailures()},
+		{Method: "GET", Path: "/accounts", Summary: "The accounts; for an agency, its sub-clients", Query: AccountsQuery{}, Answer: Accounts{}, Failures: areaFailures()},
 		{Method: "GET", Path: "/accounts/{id}", Summary: "An account", Query: Empty{}, Answer: Account{}, Failures: areaFailures(refusal.NotFound)},
 		{Method: "POST", Path: "/accounts/{id}:plan", Summary: "Change the plan: an upgrade acts now, a downgrade at the next period",
 			Body: ChangePlan{}, Answer: Account{}, Failures: areaFailures(refusal.NotFound, refusal.AccountClosed, refusal.PlanOfAgency, refusal.NotSubClient, refusal.SubClientLeaving, refusal.BodyTooLarge)},
@@ -86,24 +86,41 @@ func accountOperations() []openapi.Operation {
 func keyOperations() []openapi.Operation {
 	return []openapi.Operation{
 		{Method: "POST", Path: "/accounts/{id}/keys", Summary: "Issue a key; the text of a secret one is in this answer alone",
-			Body: IssueKey{}, Status: 201, Answer: Key{},
-			Failures: areaFailures(refusal.NotFound, refusal.AccountClosed, refusal.AgencyClosed, refusal.KeysOverCapacity, refusal.BodyTooLarge, refusal.OriginInvalid, refusal.TooManyOrigins)},
+			Headers: []openapi.Header{issueKeyHeader}, Body: IssueKey{}, Status: 201, Answer: Key{},
+			Failures: areaFailures(refusal.NotFound, refusal.AccountClosed, refusal.AgencyClosed, refusal.KeysOverCapacity, refusal.KeyRevoked, refusal.KeyReplaced, refusal.UpgradeUnfinished,
+				refusal.BodyTooLarge, refusal.IdempotencyMismatch, refusal.OriginInvalid, refusal.TooManyOrigins)},
 		{Method: "GET", Path: "/accounts/{id}/keys", Summary: "The account's keys, with their labels", Query: PageQuery{}, Answer: Keys{}, Failures: areaFailures(refusal.NotFound)},
+		{Method: "GET", Path: "/accounts/{id}/keys/{key}", Summary: "A key", Query: Empty{}, Answer: Key{}, Failures: areaFailures(refusal.NotFound)},
 		{Method: "POST", Path: "/accounts/{id}/keys/{key}:revoke", Summary: "End a key for good; twice is once",
 			Body: RevokeKey{}, Answer: Key{}, Failures: areaFailures(refusal.NotFound, refusal.BodyTooLarge)},
 		{Method: "PUT", Path: "/accounts/{id}/keys/{key}/origins", Summary: "Replace the origins of a publishable key; the key stays",
 			Body: ChangeOrigins{}, Answer: Key{},
 			Failures: areaFailures(refusal.NotFound, refusal.AccountClosed, refusal.KeyRevoked, refusal.OriginsOnSecretKey,
 				refusal.BodyTooLarge, refusal.OriginInvalid, refusal.TooManyOrigins)},
+		{Method: "POST", Path: "/accounts/{id}/origins:check", Summary: "Judge origins as declaring them would, one by one; nothing is changed",
+			Body: CheckOrigins{}, Answer: OriginVerdicts{}, Failures: areaFailures(refusal.NotFound, refusal.BodyTooLarge)},
+		{Method: "POST", Path: "/accounts/{id}/keys/{key}/origins:test", Summary: "Tell which origin of a publishable key admits a page, or the 403 that it gets; nothing is changed or counted",
+			Body: TestOrigin{}, Answer: OriginTest{},
+			Failures: areaFailures(refusal.NotFound, refusal.AccountClosed, refusal.KeyRevoked, refusal.OriginsOnSecretKey, refusal.BodyTooLarge)},
 	}
+}
+
+var issueKeyHeader = openapi.Header{
+	Name: idempotencyKeyHeader.Name, Pattern: idempotencyKeyHeader.Pattern,
+	Doc: "Within 24 hours the same key with the same request and the same token gets the same answer, the secret included, and no second key is issued; once the key is revoked it is 409",
 }
 
 func usageOperations() []openapi.Operation {
 	return []openapi.Operation{
 		{Method: "GET", Path: "/accounts/{id}/usage", Summary: "What counts for the account in a period",
-			Query: UsageQuery{}, Answer: Usage{}, Failures: areaFailures(refusal.NotFound)},
+			Query: UsageQuery{}, Answer: Usage{}, OtherMediaTypes: []string{"text/csv"}, Failures: areaFailures(refusal.NotFound)},
+		{Method: "GET", Path: "/accounts/{id}/usage/periods", Summary: "The running period of the account, and those in which something was counted",
+			Query: Empty{}, Answer: UsagePeriods{}, Failures: areaFailures(refusal.NotFound)},
+		{Method: "GET", Path: "/accounts/{id}/usage/lines", Summary: "What the figures of a period are made of: each counting, taking back and correction, as the log holds it",
+			Query: UsageCountsQuery{}, Answer: UsageCounts{}, Failures: areaFailures(refusal.NotFound)},
 		{Method: "GET", Path: "/usage", Summary: "What counts for all accounts, for invoices; large answers come as they are read",
 			Query: ExportQuery{}, Answer: BilledUsage{}, OtherMediaTypes: []string{"text/csv", "application/x-ndjson"}, Failures: areaFailures()},
+		{Method: "GET", Path: "/usage/periods", Summary: "The periods of all contracts, and how far they are", Query: PeriodsQuery{}, Answer: Periods{}, Failures: areaFailures()},
 		{Method: "POST", Path: "/usage:reconcile", Summary: "Fold the log anew and compare it with what is shown and billed",
 			Body: ReconcileUsage{}, Answer: Reconciliation{}, Failures: areaFailures(refusal.BodyTooLarge)},
 		{Method: "POST", Path: "/usage:adjust", Summary: "Correct a line of a closed period; the answer is the line as it stands then",
@@ -114,7 +131,7 @@ func usageOperations() []openapi.Operation {
 
 func auditOperations() []openapi.Operation {
 	return []openapi.Operation{
-		{Method: "GET", Path: "/accounts/{id}/history", Summary: "All that happened to the account, oldest first",
+		{Method: "GET", Path: "/accounts/{id}/history", Summary: "All that happened to the account, oldest first or newest first",
 			Query: HistoryQuery{}, Answer: History{}, Failures: areaFailures(refusal.NotFound)},
 		{Method: "GET", Path: "/accounts/{id}/state", Summary: "The account as it stood at an instant",
 			Query: StateQuery{}, Answer: State{}, Failures: areaFailures(refusal.NotFound)},
@@ -137,5 +154,6 @@ func releaseOperations() []openapi.Operation {
 	return []openapi.Operation{
 		{Method: "GET", Path: "/vintages", Summary: "The vintage of the address base that is served", Query: Empty{}, Answer: ServedVintages{}, Failures: areaFailures()},
 		{Method: "GET", Path: "/networks", Summary: "The road networks that are served", Query: Empty{}, Answer: ServedNetworks{}, Failures: areaFailures()},
+		{Method: "GET", Path: "/readiness", Summary: "What works on the instance that answers, and what can be done about the rest", Query: ReadinessQuery{}, Answer: Readiness{}, Failures: areaFailures()},
 	}
 }

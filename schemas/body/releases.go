@@ -4,6 +4,39 @@ import "time"
 
 // The answers of the customer area about the data that the service answers from.
 
+// Text is a text in both languages.
+type Text struct{ FR, EN string }
+
+// In returns the text in the language fr or en.
+func (t Text) In(language string) string {
+	if language == "fr" {
+		return t.FR
+	}
+	return t.EN
+}
+
+// ReadinessQuery is the query of GET /readiness.
+type ReadinessQuery struct {
+	Language string `json:"langue,omitempty" enum:"en fr" default:"en" doc:"Of what a part is and what can be done; reasons are in English"`
+}
+
+// Readiness is GET /readiness.
+type Readiness struct {
+	Envelope
+	IsReady bool            `json:"pret" doc:"As /readyz answers: no required part fails, or only because the log is silent for a moment"`
+	Results []ReadinessPart `json:"results"`
+}
+
+// ReadinessPart is a part that the instance which answers depends on.
+type ReadinessPart struct {
+	Name       string `json:"nom"`
+	About      string `json:"objet" doc:"What it is"`
+	IsRequired bool   `json:"requis" doc:"The instance is not ready without it"`
+	IsFine     bool   `json:"en_ordre"`
+	Reason     string `json:"raison,omitempty" doc:"What is wrong"`
+	Advice     string `json:"conseil,omitempty" doc:"The first thing to do; the guide has more"`
+}
+
 // ServedVintage is the vintage of the address base that the service answers from.
 type ServedVintage struct {
 	Millesime   string    `json:"millesime" doc:"Date of the data; demo for addresses that the service has invented for itself"`

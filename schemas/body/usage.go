@@ -13,6 +13,16 @@ import (
 type UsageQuery struct {
 	Period  string   `json:"period,omitempty" pattern:"^[0-9]{4}-[0-9]{2}(-[0-9]{2})?$" doc:"First day of the period, or the month it begins in (2026-11); the running one when left out"`
 	GroupBy []string `json:"by,omitempty" enum:"key endpoint day" max:"3" doc:"What the lines keep apart, all three when left out; repeated or separated by commas"`
+	UsageFilter
+	Format     string `json:"format,omitempty" enum:"csv json" default:"json" doc:"CSV has a line for each of lignes, with the columns of GET /usage and the label of the key"`
+	CSVDialect string `json:"tableur,omitempty" enum:"standard excel" doc:"Of CSV: RFC 4180, or as a French Excel opens it (UTF-8 with a mark, semicolons). When left out, excel for who prefers French by Accept-Language"`
+}
+
+// UsageFilter chooses some of the lines of an account.
+type UsageFilter struct {
+	Key      string    `json:"cle,omitempty" max:"100" doc:"Only the lines of a key, by its id"`
+	Endpoint string    `json:"endpoint,omitempty" max:"100" doc:"Only the lines of an endpoint, such as GET /me"`
+	Day      plan.Date `json:"jour,omitzero" doc:"Only the lines of a day"`
 }
 
 // Usage is GET /accounts/{id}/usage.
@@ -25,8 +35,60 @@ type Usage struct {
 	Remaining int64       `json:"restant" doc:"What may still count; of a sub-client no more than its agency has left"`
 	Closed    time.Time   `json:"close_le,omitzero" doc:"Since when only corrections change it"`
 	State     PeriodState `json:"etat" enum:"en_cours a_clore close" doc:"en_cours: the period is running, more is counted; a_clore: it has ended, and what is late is still counted until it is closed, an hour later; close: only corrections change it"`
-	Lines     []UsageLine `json:"lignes" doc:"Their requests add up to total"`
+	Lines     []UsageLine `json:"lignes" doc:"Their requests add up to total, unless the request chooses some of them"`
+	Position  int64       `json:"position,omitempty" doc:"How many entries the record of the period has: while it is the same, so are the figures. Left out for a customer whose agency pays, because the record is of all its agency's customers"`
 }
+
+// UsagePeriods is GET /accounts/{id}/usage/periods: the running period, and those in which something was counted.
+type UsagePeriods struct {
+	Envelope
+	Results []UsagePeriod `json:"results" doc:"The latest first"`
+}
+
+// UsagePeriod is a period of an account.
+type UsagePeriod struct {
+	Period plan.Date `json:"periode" doc:"What the period is called: its first day"`
+	Interval
+	Agency string      `json:"agence_de,omitempty" doc:"The agency whose contract it counts for"`
+	Closed time.Time   `json:"close_le,omitzero" doc:"Since when only corrections change it"`
+	State  PeriodState `json:"etat" enum:"en_cours a_clore close"`
+}
+
+// UsageCountsQuery is the query of GET /accounts/{id}/usage/lines.
+type UsageCountsQuery struct {
+	Period string `json:"period,omitempty" pattern:"^[0-9]{4}-[0-9]{2}(-[0-9]{2})?$" doc:"First day of the period, or the month it begins in (2026-11); the running one when left out"`
+	UsageFilter
+	Kind string `json:"nature,omitempty" enum:"comptage reprise correction" doc:"Only entries of a kind"`
+	PageQuery
+}
+
+// UsageCounts is GET /accounts/{id}/usage/lines: what the figures of a period are made of, as the log holds it.
+type UsageCounts struct {
+	Envelope
+	Results []UsageCount `json:"results" doc:"In the order in which they were counted; on all pages together, their requests add up to those of the same lines of GET /accounts/{id}/usage"`
+	Cursor  string       `json:"curseur,omitempty" doc:"Asks for what follows; absent on the last page"`
+}
+
+// UsageCount is what the log holds at one place for a key, an endpoint and a day of an account.
+type UsageCount struct {
+	Recorded time.Time `json:"compte_le" doc:"When it was written down. Requests of a moment are written down together, at most a few tenths of a second later"`
+	Kind     CountKind `json:"nature" enum:"comptage reprise correction" doc:"comptage: requests were counted; reprise: counted ones were taken back, because they got no proper answer; correction: billing corrected the closed period"`
+	Day      plan.Date `json:"jour"`
+	Key      string    `json:"cle" doc:"The key's id"`
+	Endpoint string    `json:"endpoint" doc:"Such as GET /me"`
+	Requests int64     `json:"requetes" doc:"Negative when taken away"`
+	Reason   string    `json:"reason,omitempty" doc:"Of a correction"`
+	Position int64     `json:"position,omitempty" doc:"Where it is on the usage log; for operators and auditors alone, because counts of other accounts may be at the same place"`
+}
+
+// CountKind is what a UsageCount does.
+type CountKind string
+
+const (
+	CountTicked   CountKind = "comptage"
+	CountRefunded CountKind = "reprise"
+	CountAdjusted CountKind = "correction"
+)
 
 // PeriodState is how far a period is.
 type PeriodState string
@@ -80,6 +142,30 @@ type BilledLine struct {
 	Endpoint string      `json:"endpoint"`
 	Requests int64       `json:"requetes"`
 	State    PeriodState `json:"etat,omitempty" enum:"en_cours a_clore close" doc:"Of the period: en_cours, it is running, more is counted; a_clore, it has ended and is closed an hour later; close, only corrections change it. The last column of CSV"`
+}
+
+// PeriodsQuery is the query of GET /usage/periods.
+type PeriodsQuery struct {
+	Period string `json:"period,omitempty" pattern:"^[0-9]{4}-[0-9]{2}(-[0-9]{2})?$" doc:"First day of the periods, or the month they begin in (2026-11); all periods when left out"`
+	PageQuery
+}
+
+// Periods is GET /usage/periods.
+type Periods struct {
+	Envelope
+	Results []Period `json:"results" doc:"The last to begin comes first"`
+	Cursor  string   `json:"curseur,omitempty" doc:"Asks for what follows; absent on the last page"`
+}
+
+// Period is a period of a contract in which requests were counted.
+type Period struct {
+	Contract string    `json:"contrat" doc:"The account that pays"`
+	Period   plan.Date `json:"periode" doc:"What the period is called: its first day"`
+	Interval
+	Limit    int64       `json:"limite" doc:"Requests of the contract in the period"`
+	Requests int64       `json:"requetes" doc:"What counts for all its accounts, with later corrections"`
+	Closed   time.Time   `json:"close_le,omitzero" doc:"Since when only corrections change it"`
+	State    PeriodState `json:"etat" enum:"en_cours a_clore close" doc:"en_cours: it is running, more is counted; a_clore: it has ended and is closed an hour later; close: only corrections change it"`
 }
 
 // ReconcileUsage is POST /usage:reconcile.

@@ -68,6 +68,13 @@ type PublishableKeyIssued struct {
 	Origins []string `json:"origins"`
 }
 
+// KeyRotationStarted makes a key take the place of another one of the account. Both are valid until the other one is revoked,
+// which ends the rotation.
+type KeyRotationStarted struct {
+	Key      string `json:"key"`
+	Replaces string `json:"replaces"` // the id of the other key
+}
+
 // KeyRevoked ends a key of either kind permanently.
 type KeyRevoked struct {
 	Key  string `json:"key"`
@@ -129,6 +136,7 @@ func (AccountClosed) EventType() string        { return "account.closed.v1" }
 func (AccountErased) EventType() string        { return "account.erased.v1" }
 func (SecretKeyIssued) EventType() string      { return "account.secret-key-issued.v2" }
 func (PublishableKeyIssued) EventType() string { return "account.publishable-key-issued.v2" }
+func (KeyRotationStarted) EventType() string   { return "account.key-rotation-started.v1" }
 func (KeyRevoked) EventType() string           { return "account.key-revoked.v1" }
 func (KeyOriginsChanged) EventType() string    { return "account.key-origins-changed.v1" }
 func (AccountActionRefused) EventType() string { return "account.action-refused.v1" }
@@ -156,6 +164,7 @@ type TokenRevoked struct {
 // AuditSubject is the key.
 func (e SecretKeyIssued) AuditSubject() Subject      { return Subject{IsKey: true, ID: e.Key} }
 func (e PublishableKeyIssued) AuditSubject() Subject { return Subject{IsKey: true, ID: e.Key} }
+func (e KeyRotationStarted) AuditSubject() Subject   { return Subject{IsKey: true, ID: e.Key} }
 func (e KeyRevoked) AuditSubject() Subject           { return Subject{IsKey: true, ID: e.Key} }
 func (e KeyOriginsChanged) AuditSubject() Subject    { return Subject{IsKey: true, ID: e.Key} }
 

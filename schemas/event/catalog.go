@@ -10,11 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
-	"regexp"
 	"strings"
-	"time"
-
-	"lieudit/schemas/plan"
 )
 
 // Event is something that has happened. EventType is its wire name, which never changes: category.noun-past.vN.
@@ -95,6 +91,7 @@ var ErrUnknownType = errors.New("unknown event type")
 type Type struct {
 	Name        string       // the wire name
 	Sentence    string       // what an auditor reads; {field} is replaced by the value of that JSON field
+	French      string       // the same sentence in French, with the same fields
 	GoType      reflect.Type // the struct
 	HasPersonal bool         // it is a PersonalEvent
 	effect      effect
@@ -134,12 +131,12 @@ func (t Type) Category() string {
 	return category
 }
 
-// define makes the catalog line of E, a struct whose EventType is the same for every value.
-func define[E Event](sentence string) Type {
+// define makes the catalog line of E, a struct whose EventType is the same for every value, with its sentence in both languages.
+func define[E Event](sentence, french string) Type {
 	var zero E
 	_, hasPersonal := any(zero).(PersonalEvent)
 	return Type{
-		Name: zero.EventType(), latest: Latest(zero).EventType(), Sentence: sentence, GoType: reflect.TypeFor[E](), HasPersonal: hasPersonal,
+		Name: zero.EventType(), latest: Latest(zero).EventType(), Sentence: sentence, French: french, GoType: reflect.TypeFor[E](), HasPersonal: hasPersonal,
 		decode: func(data []byte) (Event, error) {
 			var e E
 			if err := json.Unmarshal(data, &e); err != nil {
@@ -189,118 +186,114 @@ var byName = func() map[string]Type {
 // catalog holds every event type once. To add an event, add its struct, its line here, and a handler in the read model that
 // shows it. An event that only records something is recordOnly and needs no handler.
 var catalog = []Type{
-	define[AccountOpened]("opened the account on plan {plan}"),
-	define[PlanChanged]("changed the plan from {from} to {to} with {quota} requests a month, effective {effective}"),
-	define[AgencyActivated]("activated agency mode").withEffect(keepsAccess),
-	define[AgencyJoined]("joined agency {agency}, effective {effective}"),
-	define[AgencyLeft]("left agency {agency}, effective {effective}"),
-	define[AccountClosed]("closed the account"),
-	define[AccountErased]("erased the account's name and sites, its labels, names of referentials and reasons; external ids, origins and what the log already held in clear stay on the log").withEffect(keepsAccess),
-	define[SecretKeyIssued]("issued secret key {key} ({hint})").sinceFormat(SealedTextFormat),
-	define[PublishableKeyIssued]("issued publishable key {key} ({hint}) for {origins}").sinceFormat(SealedTextFormat),
-	define[KeyRevoked]("revoked key {key} ({hint})"),
-	define[KeyOriginsChanged]("changed the origins of key {key} from {before} to {origins}"),
-	define[AccountActionRefused]("was refused: {action} ({code})").withEffect(recordOnly),
+	define[AccountOpened]("opened the account on plan {plan}",
+		"a ouvert le compte avec l’offre {plan}"),
+	define[PlanChanged]("changed the plan from {from} to {to} with {quota} requests a month, effective {effective}",
+		"a changé l’offre de {from} à {to}, avec {quota} requêtes par mois, à partir du {effective}"),
+	define[AgencyActivated]("activated agency mode",
+		"a activé le mode agence").withEffect(keepsAccess),
+	define[AgencyJoined]("joined agency {agency}, effective {effective}",
+		"a rattaché le compte à l’agence {agency}, à partir du {effective}"),
+	define[AgencyLeft]("left agency {agency}, effective {effective}",
+		"a détaché le compte de l’agence {agency}, à partir du {effective}"),
+	define[AccountClosed]("closed the account",
+		"a fermé le compte"),
+	define[AccountErased]("erased the account's name and sites, its labels, names of referentials and reasons; external ids, origins and what the log already held in clear stay on the log",
+		"a effacé le nom et les sites du compte, ses libellés, les noms de ses référentiels et les motifs ; les identifiants externes, les origines et ce que le journal contenait déjà en clair y restent").withEffect(keepsAccess),
+	define[SecretKeyIssued]("issued secret key {key} ({hint})",
+		"a créé la clé secrète {key} ({hint})").sinceFormat(SealedTextFormat),
+	define[PublishableKeyIssued]("issued publishable key {key} ({hint}) for {origins}",
+		"a créé la clé publiable {key} ({hint}) pour {origins}").sinceFormat(SealedTextFormat),
+	define[KeyRotationStarted]("had key {key} take the place of key {replaces}",
+		"a fait remplacer la clé {replaces} par la clé {key}").withEffect(keepsAccess).sinceFormat(SessionsFormat),
+	define[KeyRevoked]("revoked key {key} ({hint})",
+		"a révoqué la clé {key} ({hint})"),
+	define[KeyOriginsChanged]("changed the origins of key {key} from {before} to {origins}",
+		"a changé les origines de la clé {key} : {before} est devenu {origins}"),
+	define[AccountActionRefused]("was refused: {action} ({code})",
+		"a essayé : {action}, ce qui a été refusé ({code})").withEffect(recordOnly),
 
-	define[AccountEventVoided]("voided event {revision} of the account's stream ({type}), which cannot be used: {why}").withEffect(recordOnly),
-	define[TokenIssued]("issued {role} token {token} ({hint})").sinceFormat(SealedTextFormat),
-	define[TokenRevoked]("revoked {role} token {token} ({hint})"),
-	define[SessionLinkIssued]("made link {link} for one session with {role} token {token}, valid until {expires}").sinceFormat(SessionsFormat),
-	define[SessionOpened]("opened session {session} with {role} token {token}, until {expires}").sinceFormat(SessionsFormat),
-	define[SessionClosed]("ended session {session} of {role} token {token}").sinceFormat(SessionsFormat),
-	define[SessionLinkEnded]("ended link {link} of {role} token {token}, which was not used").sinceFormat(SessionsFormat),
+	define[AccountEventVoided]("voided event {revision} of the account's stream ({type}), which cannot be used: {why}",
+		"a annulé l’événement {revision} du compte ({type}), inutilisable : {why}").withEffect(recordOnly),
+	define[TokenIssued]("issued {role} token {token} ({hint})",
+		"a créé le jeton {token} ({hint}) de rôle {role}").sinceFormat(SealedTextFormat),
+	define[TokenRevoked]("revoked {role} token {token} ({hint})",
+		"a révoqué le jeton {token} ({hint}) de rôle {role}"),
+	define[SessionLinkIssued]("made link {link} for one session with {role} token {token}, valid until {expires}",
+		"a créé le lien {link} pour une session du jeton {token} de rôle {role}, valable jusqu’au {expires}").sinceFormat(SessionsFormat),
+	define[SessionOpened]("opened session {session} with {role} token {token}, until {expires}",
+		"a ouvert la session {session} avec le jeton {token} de rôle {role}, jusqu’au {expires}").sinceFormat(SessionsFormat),
+	define[SessionClosed]("ended session {session} of {role} token {token}",
+		"a fermé la session {session} du jeton {token} de rôle {role}").sinceFormat(SessionsFormat),
+	define[SessionLinkEnded]("ended link {link} of {role} token {token}, which was not used",
+		"a annulé le lien {link} du jeton {token} de rôle {role}, qui n’avait pas servi").sinceFormat(SessionsFormat),
 
-	define[TokenEventVoided]("voided event {revision} of the token's stream ({type}), which cannot be used: {why}").withEffect(recordOnly),
-	define[ReferentialOpened]("opened referential {code}").sinceFormat(SealedTextFormat),
-	define[ReferentialRenamed]("renamed referential {code}").sinceFormat(SealedTextFormat),
-	define[ReferentialArchived]("archived referential {code}"),
-	define[SitesChanged]("wrote sites of {referential} ({action}): {created} created, {updated} updated, {reactivated} reactivated, {deactivated} deactivated"),
-	define[SyncCommitted]("wrote sites of {referential} ({action}, as staged in {sync}): {created} created, {updated} updated, {reactivated} reactivated, {deactivated} deactivated"),
-	define[UnchangedWriteRecorded]("was asked to write sites of {referential} ({action}) and had nothing to change").withEffect(recordOnly),
-	define[LocationsEventVoided]("voided event {revision} of the places' stream ({type}), which cannot be used: {why}").withEffect(recordOnly),
-	define[SyncStaged]("staged rows of a sync"),
+	define[TokenEventVoided]("voided event {revision} of the token's stream ({type}), which cannot be used: {why}",
+		"a annulé l’événement {revision} du jeton ({type}), inutilisable : {why}").withEffect(recordOnly),
+	define[ReferentialOpened]("opened referential {code}",
+		"a ouvert le référentiel {code}").sinceFormat(SealedTextFormat),
+	define[ReferentialRenamed]("renamed referential {code}",
+		"a renommé le référentiel {code}").sinceFormat(SealedTextFormat),
+	define[ReferentialArchived]("archived referential {code}",
+		"a archivé le référentiel {code}"),
+	define[SitesChanged]("wrote sites of {referential} ({action}): {created} created, {updated} updated, {reactivated} reactivated, {deactivated} deactivated",
+		"a écrit des sites de {referential} ({action}) : {created} créés, {updated} modifiés, {reactivated} réactivés, {deactivated} désactivés"),
+	define[SyncCommitted]("wrote sites of {referential} ({action}, as staged in {sync}): {created} created, {updated} updated, {reactivated} reactivated, {deactivated} deactivated",
+		"a écrit des sites de {referential} ({action}) : {created} créés, {updated} modifiés, {reactivated} réactivés, {deactivated} désactivés"),
+	define[UnchangedWriteRecorded]("was asked to write sites of {referential} ({action}) and had nothing to change",
+		"a demandé d’écrire des sites de {referential} ({action}), sans que rien ait eu à changer").withEffect(recordOnly),
+	define[LocationsEventVoided]("voided event {revision} of the places' stream ({type}), which cannot be used: {why}",
+		"a annulé l’événement {revision} des sites ({type}), inutilisable : {why}").withEffect(recordOnly),
+	define[SyncStaged]("staged rows of a sync",
+		"a préparé des lignes d’une synchronisation"),
 
-	define[UsageOpened]("opened the period from {first} of contract {contract} with {cap} requests"),
-	define[UsageCapSet]("set the requests of {account} in the period to {cap}"),
-	define[UsageKeyRevoked]("ended the counting of key {key}"),
-	define[UsageAccountClosed]("ended the counting of {account}"),
-	define[UsageTicked]("asked for requests to be counted on {day} ({incarnation} no. {sequence})"),
-	define[UsageRefunded]("took back requests counted on {day} ({incarnation} no. {sequence})"),
-	define[UsageSnapshotTaken]("repeated the state as of revision {asOf}: {used} requests"),
-	define[UsageClosed]("closed the period with {total} requests"),
-	define[UsageAdjusted]("adjusted {endpoint} with key {key} on {day} by {requests}"),
-	define[InstanceStarted]("started as {incarnation}"),
-	define[InstanceEnded]("ended {incarnation} in good order"),
+	define[UsageOpened]("opened the period from {first} of contract {contract} with {cap} requests",
+		"a ouvert la période du {first} du contrat {contract} avec {cap} requêtes"),
+	define[UsageCapSet]("set the requests of {account} in the period to {cap}",
+		"a fixé les requêtes de {account} pour la période à {cap}"),
+	define[UsageKeyRevoked]("ended the counting of key {key}",
+		"a arrêté le décompte de la clé {key}"),
+	define[UsageAccountClosed]("ended the counting of {account}",
+		"a arrêté le décompte de {account}"),
+	define[UsageTicked]("asked for requests to be counted on {day} ({incarnation} no. {sequence})",
+		"a demandé de compter des requêtes du {day} ({incarnation} n° {sequence})"),
+	define[UsageRefunded]("took back requests counted on {day} ({incarnation} no. {sequence})",
+		"a repris des requêtes comptées le {day} ({incarnation} n° {sequence})"),
+	define[UsageSnapshotTaken]("repeated the state as of revision {asOf}: {used} requests",
+		"a répété l’état à la révision {asOf} : {used} requêtes"),
+	define[UsageClosed]("closed the period with {total} requests",
+		"a clos la période avec {total} requêtes"),
+	define[UsageAdjusted]("adjusted {endpoint} with key {key} on {day} by {requests}",
+		"a corrigé {endpoint} avec la clé {key} le {day} de {requests}"),
+	define[InstanceStarted]("started as {incarnation}",
+		"a démarré sous le nom {incarnation}"),
+	define[InstanceEnded]("ended {incarnation} in good order",
+		"a terminé {incarnation} en bon ordre"),
 
 	// The first versions of events that have a later one, with the same sentences.
-	define[secretKeyIssuedV1]("issued secret key {key} ({hint})"),
-	define[publishableKeyIssuedV1]("issued publishable key {key} ({hint}) for {origins}"),
-	define[tokenIssuedV1]("issued {role} token {token} ({hint})"),
-	define[referentialOpenedV1]("opened referential {code}"),
-	define[referentialRenamedV1]("renamed referential {code}"),
+	define[secretKeyIssuedV1]("issued secret key {key} ({hint})",
+		"a créé la clé secrète {key} ({hint})"),
+	define[publishableKeyIssuedV1]("issued publishable key {key} ({hint}) for {origins}",
+		"a créé la clé publiable {key} ({hint}) pour {origins}"),
+	define[tokenIssuedV1]("issued {role} token {token} ({hint})",
+		"a créé le jeton {token} ({hint}) de rôle {role}"),
+	define[referentialOpenedV1]("opened referential {code}",
+		"a ouvert le référentiel {code}"),
+	define[referentialRenamedV1]("renamed referential {code}",
+		"a renommé le référentiel {code}"),
 
 	// Older programs do not read streams of these categories.
-	define[FormatRaised]("raised the format of the log to {format}").sinceFormat(FirstFormat),
-	define[LogRestored]("restored the log from a copy of {takenAt}").sinceFormat(FirstFormat),
-	define[UsageLogBound]("bound the usage log {log}").sinceFormat(FirstFormat),
+	define[FormatRaised]("raised the format of the log to {format}",
+		"a porté le format du journal à {format}").sinceFormat(FirstFormat),
+	define[LogRestored]("restored the log from a copy of {takenAt}",
+		"a restauré le journal d’une copie du {takenAt}").sinceFormat(FirstFormat),
+	define[UsageLogBound]("bound the usage log {log}",
+		"a lié le journal d’usage {log}").sinceFormat(FirstFormat),
 
-	define[DataReleased]("released the {kind} of {date} ({sum})").sinceFormat(ReleasesFormat),
-	define[InstanceAnnounced]("announced instance {instance} at {url}").sinceFormat(ReleasesFormat),
-	define[InstanceLeft]("took instance {instance} off the list").sinceFormat(ReleasesFormat),
-}
-
-var placeholder = regexp.MustCompile(`\{(\w+)\}`)
-
-// Sentence is the catalog's sentence with the event's values, as an auditor reads it. A missing or empty value reads as "–",
-// and an instant is in Paris time. For an event that is not in the catalog the sentence is its wire name. No sentence shows
-// personal text, so sealed events have the same sentences as others.
-func Sentence(e Event) string {
-	t, ok := byName[e.EventType()]
-	if !ok {
-		return e.EventType()
-	}
-	fields := decodeFields(e)
-	return placeholder.ReplaceAllStringFunc(t.Sentence, func(p string) string {
-		return formatValue(fields[p[1:len(p)-1]])
-	})
-}
-
-// decodeFields returns the values of an event's JSON members. Numbers keep their digits: a large float64 would be shown with
-// an exponent.
-func decodeFields(e Event) map[string]any {
-	data, err := json.Marshal(e)
-	if err != nil {
-		return nil
-	}
-	var fields map[string]any
-	d := json.NewDecoder(strings.NewReader(string(data)))
-	d.UseNumber()
-	if d.Decode(&fields) != nil {
-		return nil
-	}
-	return fields
-}
-
-// formatValue writes a JSON value as an auditor reads it; the values of an array are separated by commas.
-func formatValue(v any) string {
-	switch v := v.(type) {
-	case nil:
-		return "–"
-	case []any:
-		words := make([]string, len(v))
-		for i, w := range v {
-			words[i] = formatValue(w)
-		}
-		return strings.Join(words, ", ")
-	case string:
-		if v == "" {
-			return "–"
-		}
-		if at, err := time.Parse(time.RFC3339Nano, v); err == nil {
-			return at.In(plan.Paris).Format(time.RFC3339Nano) // as the times of the entries
-		}
-		return v
-	default:
-		return fmt.Sprint(v)
-	}
+	define[DataReleased]("released the {kind} of {date} ({sum})",
+		"a publié {kind} du {date} ({sum})").sinceFormat(ReleasesFormat),
+	define[InstanceAnnounced]("announced instance {instance} at {url}",
+		"a annoncé l’instance {instance} à {url}").sinceFormat(ReleasesFormat),
+	define[InstanceLeft]("took instance {instance} off the list",
+		"a retiré l’instance {instance} de la liste").sinceFormat(ReleasesFormat),
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"reflect"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -56,6 +57,69 @@ func TestEveryPlaceholderOfASentenceIsAField(t *testing.T) {
 			if !fields[m[1]] {
 				t.Errorf("%s: the sentence holds {%s}, which is no field, or a personal one", e.Name, m[1])
 			}
+		}
+	}
+}
+
+// The French sentence of each event has the fields of the English one. The id of a sync is not in the data of its entry.
+func TestEachSentenceIsInBothLanguagesWithTheSameFields(t *testing.T) {
+	t.Parallel()
+	fieldsOf := func(sentence string) []string {
+		found := placeholder.FindAllString(sentence, -1)
+		found = slices.DeleteFunc(found, func(f string) bool { return f == "{sync}" })
+		slices.Sort(found)
+		return found
+	}
+	for _, e := range event.All() {
+		if diff := cmp.Diff(fieldsOf(e.Sentence), fieldsOf(e.French)); diff != "" {
+			t.Errorf("%s (-English +French): %s", e.Name, diff)
+		}
+		if e.French == "" || e.French == e.Sentence || !strings.HasPrefix(e.French, "a ") || strings.HasSuffix(e.French, ".") {
+			t.Errorf("%s: sentence %q does not follow on an author's name", e.Name, e.French)
+		}
+		data, err := json.Marshal(newFilledEvent(e))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := event.FrenchSentence(e.Name, data); strings.ContainsAny(got, "{}") || strings.Contains(got, "–") {
+			t.Errorf("%s: %q leaves a value out", e.Name, got)
+		}
+	}
+}
+
+func TestFrenchSentencesWriteValuesAsInFrench(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ name, data, want string }{
+		{"account.plan-changed.v1", `{"from":"GROWTH","to":"BUSINESS","quota":2000000,"effective":"2026-11-21T00:00:00Z"}`,
+			"a changé l’offre de GROWTH à BUSINESS, avec 2\u202f000\u202f000 requêtes par mois, à partir du 21/11/2026 à 01\u00a0h\u00a000"},
+		{"account.agency-left.v1", `{"agency":"a","effective":"2026-12-20T23:00:00Z"}`, "a détaché le compte de l’agence a, à partir du 21/12/2026"},
+		{"account.key-origins-changed.v1", `{"key":"k1","before":["https://a.fr"],"origins":["https://a.fr","https://*.b.fr"]}`,
+			"a changé les origines de la clé k1\u00a0: https://a.fr est devenu https://a.fr, https://*.b.fr"},
+		{"account.action-refused.v1", `{"action":"change-plan","code":"compte_ferme"}`, "a essayé\u00a0: changer l’offre, ce qui a été refusé (compte_ferme)"},
+		{"account.action-refused.v1", `{"action":"of-a-later-program","code":"x"}`, "a essayé\u00a0: of-a-later-program, ce qui a été refusé (x)"},
+		{"token.issued.v1", `{"token":"t","role":"billing","hint":"h"}`, "a créé le jeton t (h) de rôle facturation"},
+		{"usage.adjusted.v1", `{"endpoint":"GET /me","key":"k","day":"2026-11-21","requests":-12345}`, "a corrigé GET /me avec la clé k le 21/11/2026 de −12\u202f345"},
+		{"account.secret-key-issued.v1", `{"origins":[]}`, "a créé la clé secrète – (–)"},
+		{"account.closed.v1", "not JSON", "a fermé le compte"},
+		{"account.of-a-later-program.v1", "{}", "account.of-a-later-program.v1"},
+	} {
+		if got := event.FrenchSentence(c.name, []byte(c.data)); got != c.want {
+			t.Errorf("got  %s\nwant %s", got, c.want)
+		}
+	}
+}
+
+func TestWhatHappenedToASiteIsTold(t *testing.T) {
+	t.Parallel()
+	for op, want := range map[string][2]string{
+		event.SiteCreated:     {"created site p of m (version 1)", "a créé le site p de m (version 1)"},
+		event.SiteUpdated:     {"updated site p of m (version 1)", "a modifié le site p de m (version 1)"},
+		event.SiteReactivated: {"reactivated site p of m (version 1)", "a réactivé le site p de m (version 1)"},
+		event.SiteDeactivated: {"deactivated site p of m (version 1)", "a désactivé le site p de m (version 1)"},
+	} {
+		row := event.SiteRow{ExternalID: "p", Operation: op, Version: 1}
+		if got := [2]string{row.Sentence("m"), row.FrenchSentence("m")}; got != want {
+			t.Errorf("got %q, want %q", got, want)
 		}
 	}
 }

@@ -22,7 +22,7 @@ func TestEventsInTheirFirstVersionAreReadInTheLatestWithTheirTextsMarkedAsClear(
 		}
 		replaced = append(replaced, e.Name)
 		latest, _ := event.Lookup(e.Latest())
-		if !latest.HasPersonal || latest.MinFormat() != event.SealedTextFormat || e.MinFormat() != event.FirstFormat || e.Sentence != latest.Sentence {
+		if !latest.HasPersonal || latest.MinFormat() != event.SealedTextFormat || e.MinFormat() != event.FirstFormat || e.Sentence != latest.Sentence || e.French != latest.French {
 			t.Errorf("%s and %s: got %+v and %+v", e.Name, latest.Name, e, latest)
 		}
 		typed := newFilledEvent(latest)

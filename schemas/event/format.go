@@ -17,8 +17,8 @@ const (
 	// ReleasesFormat is the first in which vintages and road networks are released on the log, so that all instances serve the
 	// same. In lower formats an import only affects the instance that made it.
 	ReleasesFormat = 4
-	// SessionsFormat is the first in which a token has links and sessions. Before it people come into the customer area with a
-	// token alone.
+	// SessionsFormat is the first in which a token has links and sessions, and a key can take the place of another one. Before
+	// it people come into the customer area with a token alone, and a rotation leaves no trace on the log.
 	SessionsFormat = 5
 
 	// HighestFormat is the highest format that this program knows. It writes nothing that needs a higher one, and does not use

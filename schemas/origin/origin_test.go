@@ -167,3 +167,51 @@ func FuzzParseKeepsOnlyWhatItReadsAgain(f *testing.F) {
 		}
 	})
 }
+
+func TestEveryEntryOfAListGetsItsVerdict(t *testing.T) {
+	t.Parallel()
+	typed := []string{"https://a.fr", " HTTPS://A.FR ", "http://a.fr", "https://*.gouv.fr", "https://é.fr", "", "https://a.fr:8443", "http://a.fr"}
+	got, err := origin.JudgeList(typed)
+	if !errors.Is(err, refusal.OriginInvalid) || !strings.Contains(err.Error(), "http://a.fr") {
+		t.Errorf("the list: %v", err)
+	}
+	for i, want := range []origin.Verdict{
+		{Kept: "https://a.fr"}, {Kept: "https://a.fr", Repeated: true}, {Fault: origin.NotHTTPS}, {Kept: "https://*.gouv.fr"},
+		{Kept: "https://xn--9ca.fr"}, {Fault: origin.NotHTTPS}, {Fault: origin.HasPort}, {Fault: origin.NotHTTPS, Repeated: true},
+	} {
+		v := got[i]
+		if v.Typed != typed[i] || v.Kept != want.Kept || v.Fault != want.Fault || v.Repeated != want.Repeated || (v.Warning != "") != (i == 3) || (v.Refusal != nil) != (want.Fault != "") {
+			t.Errorf("%q: got %+v, want %+v", typed[i], v, want)
+		}
+		if _, err := origin.Parse(typed[i]); v.Refusal != nil && err.Error() != v.Refusal.Error() {
+			t.Errorf("%q: %v, where declaring it alone is refused with %v", typed[i], v.Refusal, err)
+		}
+	}
+}
+
+// The tester answers about the header that a browser would send for what people have: the address of a page.
+func TestThePageOfAnAddressHasAnOrigin(t *testing.T) {
+	t.Parallel()
+	for address, want := range map[string]string{
+		"https://www.exemple.fr":             "https://www.exemple.fr",
+		" https://www.exemple.fr/a/b?c=d#e ": "https://www.exemple.fr",
+		"HTTPS://WWW.Exemple.FR:443/":        "https://www.exemple.fr",
+		"https://www.exemple.fr:8443/x":      "https://www.exemple.fr:8443",
+		"http://localhost:3000/x":            "http://localhost:3000",
+		"http://exemple.fr:80":               "http://exemple.fr",
+		"www.exemple.fr/boutiques":           "https://www.exemple.fr",
+		"https://café.fr/":                   "https://xn--caf-dma.fr",
+		"https://moi:secret@exemple.fr/":     "https://exemple.fr",
+		"https://[::1]:8443/":                "https://[::1]:8443",
+		"file:///home/moi/page.html":         "null",
+		"null":                               "null",
+		"":                                   "",
+		"pas une adresse":                    "pas une adresse",
+		"https://":                           "https://",
+		"https://a b.fr/":                    "https://a b.fr/",
+	} {
+		if got := origin.OfPage(address); got != want {
+			t.Errorf("%q: got %q, want %q", address, got, want)
+		}
+	}
+}

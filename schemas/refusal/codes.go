@@ -50,6 +50,7 @@ const (
 	PlanOfAgency       Code = "plan_de_l_agence"          // a sub-client has the plan of its agency
 	OriginsOnSecretKey Code = "origines_sur_cle_secrete"  // only publishable keys declare origins
 	KeyRevoked         Code = "cle_revoquee"              // a revoked key cannot be changed
+	KeyReplaced        Code = "cle_deja_remplacee"        // a valid key takes the place of the key already
 	OriginInvalid      Code = "origine_invalide"          // an entry that cannot be declared
 	TooManyOrigins     Code = "trop_d_origines"           // more distinct ones than a key can have
 	TooManySessions    Code = "trop_de_sessions"          // of one token, links that were not used included

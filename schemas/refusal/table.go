@@ -88,6 +88,9 @@ var table = []Row{
 	{PlanOfAgency, http.StatusConflict, CodeForm, fixedText("Le plan d'un sous-client est celui de son agence."), Details{}},
 	{OriginsOnSecretKey, http.StatusConflict, CodeForm, fixedText("Seules les clés publiables déclarent des origines."), Details{}},
 	{KeyRevoked, http.StatusConflict, CodeForm, fixedText("Cette clé est révoquée."), Details{}},
+	{KeyReplaced, http.StatusConflict, CodeForm, func(d Details) string {
+		return fmt.Sprintf("Une autre clé remplace déjà celle-ci : %s. Achevez ce remplacement, ou révoquez la nouvelle clé d'abord.", d.Typed)
+	}, Details{Typed: "0198a3f2-7c1e-7b60-8a55-2f6f3f1f9a10"}},
 	{TooManySessions, http.StatusConflict, CodeForm, fixedText("Trop de sessions ou de liens en attente : fermez-en d'abord."), Details{}},
 
 	{PeriodNotClosed, http.StatusConflict, CodeForm, fixedText("Cette période n'est pas close : seule une période close se corrige."), Details{}},

@@ -35,6 +35,7 @@ type Key struct {
 	Revoked   Instant
 	RevokedBy string
 	Reason    string // why it was revoked; personal
+	Replaces  string // the id of the key whose place it takes
 }
 
 // Token is the row of a customer-area token. It holds no hash and no secret.
@@ -68,11 +69,11 @@ var (
 	Keys = Table[Key]{
 		Def: Def{Name: "api_key", ViewName: "keys", KeyColumns: 1, Indexes: []string{"account, created, id"}, PersonalColumns: []string{"label", "reason"}, Columns: []Column{
 			{"id", Text}, {"account", Text}, {"kind", Text}, {"label", Text}, {"hint", Text}, {"origins", Text}, {"token", Text},
-			{"created", Timestamp}, {"created_by", Text}, {"revoked", Timestamp}, {"revoked_by", Text}, {"reason", Text},
+			{"created", Timestamp}, {"created_by", Text}, {"revoked", Timestamp}, {"revoked_by", Text}, {"reason", Text}, {"replaces", Text},
 		}},
 		Fields: func(k *Key) []any {
 			return []any{&k.ID, &k.Account, &k.Kind, &k.Label, &k.Hint, &k.Origins, &k.Token,
-				&k.Created, &k.CreatedBy, &k.Revoked, &k.RevokedBy, &k.Reason}
+				&k.Created, &k.CreatedBy, &k.Revoked, &k.RevokedBy, &k.Reason, &k.Replaces}
 		},
 	}
 	Tokens = Table[Token]{
@@ -89,4 +90,4 @@ var (
 
 // AccountModel is the read model of accounts, keys and customer-area tokens, for lists. Authentication does not use it, but
 // the key ring (projections/keyring).
-var AccountModel = ReadModel{Name: "register", Version: 4, Tables: []Def{Accounts.Def, Keys.Def, Tokens.Def}}
+var AccountModel = ReadModel{Name: "register", Version: 5, Tables: []Def{Accounts.Def, Keys.Def, Tokens.Def}}

@@ -7,6 +7,7 @@
 package token
 
 import (
+	"crypto/hmac"
 	"crypto/rand"
 	"crypto/sha256"
 	"fmt"
@@ -101,7 +102,26 @@ func (p Prefixes) PrefixOf(k Kind) string {
 
 // New makes a random token of a kind.
 func (p Prefixes) New(k Kind) string {
-	text := p.PrefixOf(k) + randomBase62(bodyLen)
+	return p.complete(k, randomBase62(bodyLen, func(b []byte) { rand.Read(b) })) // never fails: the runtime ends the program first
+}
+
+// Derive makes the token of a kind that follows from a secret of at least 256 random bits: the same one each time. Nobody
+// learns anything of it without the secret, nor of the secret from it.
+func (p Prefixes) Derive(k Kind, secret []byte) string {
+	counter := byte(0)
+	return p.complete(k, randomBase62(bodyLen, func(b []byte) {
+		for i := 0; i < len(b); i += sha256.Size {
+			mac := hmac.New(sha256.New, secret)
+			mac.Write([]byte{counter})
+			copy(b[i:], mac.Sum(nil))
+			counter++
+		}
+	}))
+}
+
+// complete makes a token of its body.
+func (p Prefixes) complete(k Kind, body string) string {
+	text := p.PrefixOf(k) + body
 	sum := checksum(text)
 	return text + string(sum[:])
 }
@@ -141,12 +161,12 @@ func (p Prefixes) Hint(text string) string {
 	return "…"
 }
 
-// randomBase62 returns n random characters of the alphabet, each equally likely.
-func randomBase62(n int) string {
+// randomBase62 returns n characters of the alphabet, each equally likely if the bytes that fill writes are.
+func randomBase62(n int, fill func([]byte)) string {
 	out := make([]byte, 0, n)
 	var pool [64]byte // twice as many as a token needs, because some are not used
 	for len(out) < n {
-		rand.Read(pool[:]) // never fails: the runtime ends the program first
+		fill(pool[:])
 		for _, b := range pool {
 			if int(b) < biasLimit && len(out) < n {
 				out = append(out, alphabet[int(b)%len(alphabet)])

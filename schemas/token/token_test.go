@@ -174,3 +174,24 @@ func BenchmarkKindAndHash(b *testing.B) {
 		token.HashOf(text)
 	}
 }
+
+func TestADerivedTokenFollowsFromItsSecret(t *testing.T) {
+	t.Parallel()
+	seen := map[string]bool{}
+	for _, k := range kinds {
+		for i := range 1000 {
+			secret := []byte{byte(i), byte(i >> 8)}
+			text := token.DefaultPrefixes.Derive(k, secret)
+			if got, ok := token.DefaultPrefixes.KindOf(text); !ok || got != k || seen[text] {
+				t.Fatalf("%q of %v is not a new %s token", text, secret, k)
+			}
+			if seen[text] = true; token.DefaultPrefixes.Derive(k, secret) != text {
+				t.Fatalf("%v gives two tokens", secret)
+			}
+		}
+	}
+	// The published tokens of a program must be those of the next one, for as long as a request can be repeated.
+	if got, want := token.DefaultPrefixes.Derive(token.Secret, make([]byte, 32)), "ld_sk_eWtVfay6L9sX36VoZs01JTZfBDRMUdrz4fpxkD"; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}

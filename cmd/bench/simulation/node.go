@@ -234,7 +234,7 @@ func (r *run) build(folder string) (err error) {
 			SnapshotThreshold: snapshotThreshold, SiteEvents: siteEvents},
 		Core: core, Usage: usage,
 		Registry: r.registry, Vault: keys, Folder: folder, Disk: osfile.Disk{Room: r.injector.Room},
-		Vintage: r.view.vintage, SiteAlerts: alert.NewChecker(w.communes), Router: slowRouter{r.view.networks, r.injector}, Releases: noReleases{},
+		Vintage: r.view.vintage, SiteAlerts: alert.NewChecker(w.communes), Router: slowRouter{r.view.networks, r.injector}, Releases: noReleases{}, Readiness: func(context.Context, string) (r body.Readiness) { return r },
 		Clock: w.newClock(n.wall, true, filepath.Join(folder, "clock")), Metrics: prometheus.NewRegistry(), Log: log, Out: io.Discard, Version: "simulated",
 	})
 	return err

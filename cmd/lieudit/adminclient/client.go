@@ -41,6 +41,7 @@ type Client struct {
 	address    string // scheme and host, without a slash at the end
 	basePath   string // CustomerAreaPath or APIPath
 	token      string
+	header     http.Header // of every request, besides; may be nil
 	httpClient *http.Client
 }
 
@@ -77,6 +78,17 @@ func (c *Client) WithoutTimeout() *Client {
 	copied, unlimited := *c, *c.httpClient
 	unlimited.Timeout = 0
 	copied.httpClient = &unlimited
+	return &copied
+}
+
+// WithHeader returns a copy of the client whose requests have a header. It shares its connections with the original.
+func (c *Client) WithHeader(name, value string) *Client {
+	copied := *c
+	copied.header = c.header.Clone()
+	if copied.header == nil {
+		copied.header = http.Header{}
+	}
+	copied.header.Set(name, value)
 	return &copied
 }
 
@@ -268,6 +280,7 @@ func (c *Client) newRequest(ctx context.Context, method, path string, body any) 
 	if err != nil {
 		return nil, fmt.Errorf("asking %s: %w", c.address, err)
 	}
+	maps.Copy(req.Header, c.header)
 	req.Header.Set("Authorization", "Bearer "+c.token)
 	if body != nil {
 		req.Header.Set("Content-Type", "application/json")

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -20,7 +21,7 @@ import (
 // call every endpoint; a publishable key stands in web pages, may search sites only, and only from the origins it declares.
 func (p Program) keyCommand() *cli.Command {
 	return terminal.NewGroup("key", "Issue, list and revoke API keys, change their origins",
-		p.keyIssueCommand(), p.keyListCommand(), p.keyRevokeCommand(), p.keyOriginsCommand())
+		p.keyIssueCommand(), p.keyListCommand(), p.keyShowCommand(), p.keyRevokeCommand(), p.keyOriginsCommand(), p.keyCheckOriginsCommand(), p.keyTestOriginCommand())
 }
 
 // keyIssueCommand is lieudit key issue: POST /accounts/{id}/keys. The answer is the only one that ever holds a secret key:
@@ -34,11 +35,14 @@ func (p Program) keyIssueCommand() *cli.Command {
 
   lieudit key issue mende --label "shop backend"
   lieudit key issue mende --kind publishable --origin https://www.mende.fr --origin 'https://*.mende.fr'
-  KEY=$(lieudit key issue mende)`,
+  KEY=$(lieudit key issue mende)
+  lieudit key issue mende --replaces KEY --label "shop backend"   # the first step of a rotation; revoking KEY is the last one`,
 		Flags: p.areaFlags(
 			&cli.StringFlag{Name: "kind", Value: string(token.Secret), Usage: "`KIND`: secret, for a server, or publishable, for a web page", Validator: terminal.OneOf(string(token.Secret), string(token.Publishable))},
 			&cli.StringFlag{Name: "label", Value: "issued from the command line", Usage: "`WHAT` it is for; an erasure of the account takes it away"},
 			&cli.StringSliceFlag{Name: "origin", Usage: "`ORIGIN` a publishable key answers to, https://domain or https://*.domain; up to 10 of them; they stay on the log when the account is erased"},
+			&cli.StringFlag{Name: "replaces", Usage: "`KEY`, an id, whose place the new one takes: both work until you revoke it"},
+			&cli.StringFlag{Name: "idempotency-key", Usage: "`NAME` of this very command: for a day, the same one again prints the same key"},
 		),
 		Action: p.areaAction(issueKey),
 	}
@@ -46,10 +50,15 @@ func (p Program) keyIssueCommand() *cli.Command {
 
 // issueKey sends POST /accounts/{id}/keys. It does not check that only a publishable key has origins: the service does.
 func issueKey(ctx context.Context, s session) error {
-	raw, err := s.client.Post(ctx, adminclient.JoinPath("", "accounts", s.Args().First(), "keys"), body.IssueKey{
-		Kind:    token.Kind(strings.ToLower(s.String("kind"))),
-		Label:   s.String("label"),
-		Origins: s.StringSlice("origin"),
+	client := s.client
+	if name := s.String("idempotency-key"); name != "" {
+		client = client.WithHeader("Idempotency-Key", name)
+	}
+	raw, err := client.Post(ctx, adminclient.JoinPath("", "accounts", s.Args().First(), "keys"), body.IssueKey{
+		Kind:     token.Kind(strings.ToLower(s.String("kind"))),
+		Label:    s.String("label"),
+		Origins:  s.StringSlice("origin"),
+		Replaces: s.String("replaces"),
 	})
 	if err != nil {
 		return err
@@ -106,6 +115,23 @@ func (s session) keyRow(k body.Key) []string {
 	}
 }
 
+// keyShowCommand is lieudit key show: GET /accounts/{id}/keys/{key}.
+func (p Program) keyShowCommand() *cli.Command {
+	return &cli.Command{
+		Name:      "show",
+		Usage:     "Show a key and when it was last used",
+		ArgsUsage: "ACCOUNT KEY",
+		Flags:     p.areaFlags(),
+		Action: p.areaAction(func(ctx context.Context, s session) error {
+			raw, err := s.client.Get(ctx, adminclient.JoinPath("", "accounts", s.Args().Get(0), "keys", s.Args().Get(1)), nil)
+			if err != nil {
+				return err
+			}
+			return printResource(s, raw, s.printKey)
+		}),
+	}
+}
+
 // keyRevokeCommand is lieudit key revoke: POST /accounts/{id}/keys/{key}:revoke. It cannot be undone. The reason is
 // required, for the audit.
 func (p Program) keyRevokeCommand() *cli.Command {
@@ -138,6 +164,8 @@ func (s session) printKey(k body.Key) error {
 		"label", k.Label,
 		"origins", strings.Join(k.Origins, " "),
 		"issued", s.joinTimeAndAuthor(s.formatTime(k.Created), k.CreatedBy),
+		"replaces", k.Replaces,
+		"last used", s.formatTime(k.LastUsed),
 		"revoked", s.joinTimeAndAuthor(s.formatTime(k.Revoked), k.RevokedBy),
 		"reason", k.Reason,
 		"left out", strings.Join(k.Omitted, " "),
@@ -170,6 +198,69 @@ func (p Program) keyOriginsCommand() *cli.Command {
 				return err
 			}
 			return printResource(s, raw, s.printKey)
+		}),
+	}
+}
+
+// keyCheckOriginsCommand is lieudit key check-origins: POST /accounts/{id}/origins:check. It fails if the list cannot be declared.
+func (p Program) keyCheckOriginsCommand() *cli.Command {
+	return &cli.Command{
+		Name:        "check-origins",
+		Usage:       "Tell which origins could be declared, and why not; nothing is changed",
+		ArgsUsage:   "ACCOUNT ORIGIN...",
+		Description: `  lieudit key check-origins mende https://www.mende.fr 'https://*.mende.fr' http://mende.fr`,
+		Flags:       p.areaFlags(),
+		Action: p.areaAction(func(ctx context.Context, s session) error {
+			arguments := s.Args().Slice()
+			raw, err := s.client.Post(ctx, adminclient.JoinPath("check", "accounts", arguments[0], "origins"), body.CheckOrigins{Origins: arguments[1:]})
+			if err != nil {
+				return err
+			}
+			return printResource(s, raw, s.printVerdicts)
+		}),
+	}
+}
+
+// printVerdicts prints a line for each origin, and the refusal of the list as the error.
+func (s session) printVerdicts(v body.OriginVerdicts) error {
+	for _, o := range v.Results {
+		text := o.Message
+		if o.IsValid {
+			text = "ok, kept as " + o.Kept
+		}
+		if err := s.PrintLine("%s\t%s", terminal.SanitizeText(o.Typed), terminal.SanitizeText(text)); err != nil {
+			return err
+		}
+		if o.Warning != "" {
+			s.printWarnings([]string{o.Warning})
+		}
+	}
+	if v.Refusal != nil {
+		return errors.New(terminal.SanitizeText(v.Refusal.Message))
+	}
+	return nil
+}
+
+// keyTestOriginCommand is lieudit key test-origin: POST /accounts/{id}/keys/{key}/origins:test. It fails if the page is refused.
+func (p Program) keyTestOriginCommand() *cli.Command {
+	return &cli.Command{
+		Name:        "test-origin",
+		Usage:       "Tell whether a publishable key works on a page, and which of its origins admits it",
+		ArgsUsage:   "ACCOUNT KEY PAGE",
+		Description: `  lieudit key test-origin mende KEY https://www.mende.fr/boutiques`,
+		Flags:       p.areaFlags(),
+		Action: p.areaAction(func(ctx context.Context, s session) error {
+			path := adminclient.JoinPath("test", "accounts", s.Args().Get(0), "keys", s.Args().Get(1), "origins")
+			raw, err := s.client.Post(ctx, path, body.TestOrigin{Origin: s.Args().Get(2)})
+			if err != nil {
+				return err
+			}
+			return printResource(s, raw, func(o body.OriginTest) error {
+				if o.Refusal != nil {
+					return fmt.Errorf("%s: 403 %s: %s", terminal.SanitizeText(o.Origin), o.Refusal.Code, terminal.SanitizeText(o.Refusal.Message))
+				}
+				return s.PrintLine("%s is admitted by %s", terminal.SanitizeText(o.Origin), o.Entry)
+			})
 		}),
 	}
 }

@@ -25,7 +25,7 @@ import (
 // or that of its agency.
 func (p Program) usageCommand() *cli.Command {
 	return terminal.NewGroup("usage", "What was counted: for an account, for invoices; and whether the log says the same",
-		p.usageShowCommand(), p.usageExportCommand(), p.usageReconcileCommand(), p.usageAdjustCommand())
+		p.usageShowCommand(), p.usageLinesCommand(), p.usageExportCommand(), p.usageReconcileCommand(), p.usageAdjustCommand())
 }
 
 // usageShowCommand is lieudit usage show: GET /accounts/{id}/usage. --by names the columns by which the requests are grouped.
@@ -48,6 +48,40 @@ func (p Program) usageShowCommand() *cli.Command {
 			return printResource(s, raw, s.printUsage)
 		}),
 	}
+}
+
+// usageLinesCommand is lieudit usage lines: GET /accounts/{id}/usage/lines, page after page.
+func (p Program) usageLinesCommand() *cli.Command {
+	return &cli.Command{
+		Name:      "lines",
+		Usage:     "List what the figures of a period are made of, as the log holds it",
+		ArgsUsage: "ACCOUNT",
+		Description: `Each line is what was counted at an instant, taken back, or corrected. Their sum is what usage show says.
+
+  lieudit usage lines mende --day 2026-11-21 --key KEY`,
+		Flags: p.areaFlags(
+			&cli.StringFlag{Name: "period", Usage: "its first `DAY`, or the month it begins in as in 2026-11; the running period when left out", Validator: validatePeriod},
+			&cli.StringFlag{Name: "day", Usage: "only what is counted for a `DAY`"},
+			&cli.StringFlag{Name: "key", Usage: "only a key's, by its `ID`"},
+			&cli.StringFlag{Name: "endpoint", Usage: "only an `ENDPOINT`'s, such as GET /me"},
+		),
+		Action: p.areaAction(func(ctx context.Context, s session) error {
+			query := s.flagQuery("period", "endpoint") // the names of the other flags are not those of the parameters
+			for flag, name := range map[string]string{"day": "jour", "key": "cle"} {
+				if value := s.String(flag); value != "" {
+					query.Set(name, value)
+				}
+			}
+			return printList(ctx, s, adminclient.JoinPath("", "accounts", s.Args().First(), "usage", "lines"), query,
+				[]string{"WRITTEN", "WHAT", "DAY", "KEY", "ENDPOINT", "REQUESTS", "REASON"}, s.countRow)
+		}),
+	}
+}
+
+// countRow is what was counted at an instant as a row of a table.
+func (s session) countRow(c body.UsageCount) []string {
+	kinds := map[body.CountKind]string{body.CountTicked: "counted", body.CountRefunded: "taken back", body.CountAdjusted: "corrected"}
+	return []string{s.formatTime(c.Recorded), kinds[c.Kind], formatDay(c.Day), c.Key, c.Endpoint, fmt.Sprint(c.Requests), c.Reason}
 }
 
 // flagQuery is a query with the values of text flags under the flags' own names. Empty ones are left out.

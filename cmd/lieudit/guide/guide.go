@@ -29,7 +29,7 @@ type Chapter struct {
 // chapterNames is the order in which the guide is read.
 func chapterNames() []string {
 	return []string{
-		"start", "login", "addresses", "sites", "routes", "compose", "proxy", "instances", "sizes", "data", "backup", "erasure", "upgrade", "eventstoredb", "postgres", "meilisearch", "routers",
+		"start", "login", "keys", "addresses", "sites", "routes", "compose", "proxy", "instances", "sizes", "data", "backup", "erasure", "upgrade", "eventstoredb", "postgres", "meilisearch", "routers",
 		"readiness", "metrics",
 	}
 }

@@ -46,16 +46,17 @@ func (i *Instance) buildHandlers() error {
 		Commands: i.accounts, Tokens: i.tokens, Queries: accountqueries.New(i.Registry, i.Now), Audit: auditqueries.New(i.Registry),
 		Wait: i.newReadModelWait(accountCategory), WaitTokens: i.newReadModelWait(tokenCategory),
 	}, customerarea.Usage{
-		Meter: i.usage, Queries: usageReader, Wait: i.waitForUsage, Reconciler: &reconcile.Reconciler{
+		Meter: i.usage, Queries: usageReader, Counts: &usagequeries.CountReader{Log: i.Usage, Codec: i.codec, Read: usageReader}, Wait: i.waitForUsage, Reconciler: &reconcile.Reconciler{
 			Log: i.Usage, Read: usageReader, WaitForUsage: i.waitForUsage, RunningInstances: i.Registry.ActiveInstances,
 		},
-	}, customerarea.Maintenance{ReadModels: projectionAdmin{i.projector}, Repairs: i.repairs, Releases: i.Releases, Upgrades: upgrades{i.deployment, i.Registry}}, customerarea.Env{
+	}, customerarea.Maintenance{ReadModels: projectionAdmin{i.projector}, Repairs: i.repairs, Releases: i.Releases, Readiness: i.Readiness, Upgrades: upgrades{i.deployment, i.Registry}}, customerarea.Env{
 		Limiter: i.waitLimiter, Bodies: i.bodyBudget, Answers: i.answerBudget, Lists: i.lists, Prefixes: i.TokenPrefixes, Now: i.Now, Log: i.Log,
 		Clients: i.clients, Logins: throttle.New(loginInterval, loginBurst),
 		Address: customerarea.Address{URL: i.AreaURL, Log: func() uuid.UUID { return i.keyRing.Checkpoint().Log }},
 	})
 	answers := metrics.NewHTTP(i.Metrics)
-	i.handlers = handlers{api: answers.Handler("api", i.noteProxies(apiHandler)), area: answers.Handler("area", i.clients.Handler(areaHandler(area)))}
+	countedAPI := answers.Handler("api", apiHandler)
+	i.handlers = handlers{api: i.noteProxies(countedAPI), area: answers.Handler("area", i.clients.Handler(areaHandler(area)))}
 	return nil
 }
 

@@ -60,6 +60,7 @@ import (
 	"lieudit/queries/locations/geocode"
 	"lieudit/queries/locations/meili"
 	"lieudit/queries/route"
+	"lieudit/schemas/body"
 	"lieudit/schemas/event"
 	"lieudit/schemas/table"
 	"lieudit/schemas/token"
@@ -98,6 +99,8 @@ type Parts struct {
 	CoreTimeAtOpen  func() time.Time // time of the last event of a core log that this instance alone has opened
 	UsageTimeAtOpen func() time.Time // the same of the usage log
 	AreaURL         func() *url.URL  // where browsers reach the customer area; called once requests come
+	APIURL          func() *url.URL  // where customers reach the API; called once requests come
+	IsStopping      func() bool      // the service is to end: streams of events end then
 	Registry        *sqldb.Registry
 	Vault           *vault.Vault
 	OwnsLogs        bool        // no other instance can use the logs
@@ -109,8 +112,9 @@ type Parts struct {
 	SiteAlerts  *alert.Checker
 	Router      route.Router
 	Releases    customerarea.Releases
-	SiteEngine  *meili.Engine        // nil: sites are searched in memory
-	SiteIndexer *searchindex.Indexer // fills the index that SiteEngine searches; nil without it
+	Readiness   func(ctx context.Context, language string) body.Readiness // as customerarea.Maintenance has it
+	SiteEngine  *meili.Engine                                             // nil: sites are searched in memory
+	SiteIndexer *searchindex.Indexer                                      // fills the index that SiteEngine searches; nil without it
 
 	Clock   *clock.Clock // wall time
 	Metrics *prometheus.Registry
@@ -137,6 +141,7 @@ type Instance struct {
 	hasCaughtUp  atomic.Bool                       // the read models caught up once
 	periodsAhead atomic.Pointer[periodsAheadError] // what voidPeriodsAhead found last; nil: nothing
 	usageLoss    *usageLoss                        // what the start found; nil: nothing
+	codec        *eventstore.Codec
 	clients      *clientip.Finder
 	bodyBudget   *budget.Budget
 	answerBudget *budget.Budget
@@ -152,6 +157,7 @@ func New(parts Parts) (*Instance, error) {
 	i.bindVault()
 	i.deployment = deployment.New(i.Core, eventstore.NewCodec(nil), i.Version) // its events have no personal texts
 	codec := eventstore.NewCodec(i.vault).WithFormat(i.deployment.HasFormat)
+	i.codec = codec
 	i.keyRing = keyring.New(i.Core, time.Now, filepath.Join(i.Folder, KeyRingFile), i.Log)
 	i.keyRing.Disk = i.Disk
 	i.projector = projector.New(i.Core, codec, i.Registry, i.configuredReadModels()...)

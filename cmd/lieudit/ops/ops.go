@@ -29,15 +29,15 @@ type Component struct {
 	Check    func(context.Context) error
 }
 
-// readinessTimeout bounds an answer of /readyz, whatever the parts do.
-const readinessTimeout = 2 * time.Second
+// ReadinessTimeout bounds an answer about readiness, whatever the parts do.
+const ReadinessTimeout = 2 * time.Second
 
 // NewHandler answers /healthz, /readyz, /metrics and /debug/pprof/.
 func NewHandler(components []Component, metrics prometheus.Gatherer) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { writeJSON(w, http.StatusOK, "ok") })
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, r *http.Request) {
-		ctx, cancel := context.WithTimeout(r.Context(), readinessTimeout)
+		ctx, cancel := context.WithTimeout(r.Context(), ReadinessTimeout)
 		defer cancel()
 		report := Check(ctx, components)
 		status := http.StatusOK
@@ -62,6 +62,14 @@ type Report struct {
 
 // okText is a report's text about a component that works.
 const okText = "ok"
+
+// Reason is why a component does not work; "" if it does.
+func (r Report) Reason(component string) string {
+	if reason := r.Components[component]; reason != okText {
+		return reason
+	}
+	return ""
+}
 
 // Check checks all components, one after the other, and returns their report.
 func Check(ctx context.Context, components []Component) Report {

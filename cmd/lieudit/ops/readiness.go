@@ -28,7 +28,7 @@ func (c *readinessCollector) Describe(descs chan<- *prometheus.Desc) {
 
 // Collect implements prometheus.Collector.
 func (c *readinessCollector) Collect(metrics chan<- prometheus.Metric) {
-	ctx, cancel := context.WithTimeout(context.Background(), readinessTimeout)
+	ctx, cancel := context.WithTimeout(context.Background(), ReadinessTimeout)
 	defer cancel()
 	report := Check(ctx, c.components)
 	metrics <- prometheus.MustNewConstMetric(c.ready, prometheus.GaugeValue, oneIf(report.Ready))
@@ -37,7 +37,7 @@ func (c *readinessCollector) Collect(metrics chan<- prometheus.Metric) {
 		if p.Required {
 			required = "true"
 		}
-		metrics <- prometheus.MustNewConstMetric(c.component, prometheus.GaugeValue, oneIf(report.Components[p.Name] == okText), p.Name, required)
+		metrics <- prometheus.MustNewConstMetric(c.component, prometheus.GaugeValue, oneIf(report.Reason(p.Name) == ""), p.Name, required)
 	}
 }
 

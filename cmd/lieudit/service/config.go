@@ -25,6 +25,7 @@ type Config struct {
 	Listen              string         // address of the API
 	AreaListen          string         // address of the customer area
 	AreaURL             *url.URL       // at which browsers reach the customer area; nil: localhost, with the port of its listener
+	APIURL              *url.URL       // at which customers reach the API, for the examples of the pages; nil: the address of its listener
 	OpsListen           string         // address of health, metrics and profiles
 	OpsHosts            []string       // names by which that is addressed, besides localhost, its own address and the machine's name
 	PeerURL             string         // URL at which other instances reach the customer area; "": that of its listener's address

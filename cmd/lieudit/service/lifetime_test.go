@@ -1,6 +1,7 @@
 package service
 
 import (
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -11,7 +12,27 @@ import (
 	"lieudit/cmd/lieudit/instance"
 	"lieudit/projections/searchindex"
 	addressmeili "lieudit/queries/address/meili"
+	"lieudit/schemas/body"
 )
+
+// Each part of /readyz says in both languages what it is and what can be done, and no other part does.
+func TestEveryPartOfReadinessHasAdviceInBothLanguages(t *testing.T) {
+	t.Parallel()
+	s := &service{instance: &instance.Instance{Parts: instance.Parts{SiteIndexer: &searchindex.Indexer{}}}, addressIndex: &addressmeili.Indexes{}}
+	var names []string
+	for _, c := range s.components() {
+		names = append(names, c.Name)
+		for _, text := range []body.Text{partTexts[c.Name].about, partTexts[c.Name].advice} {
+			if text.FR == "" || text.EN == "" || text.FR == text.EN {
+				t.Errorf("%s: got %+v, want a text in both languages", c.Name, text)
+			}
+		}
+	}
+	slices.Sort(names)
+	if diff := cmp.Diff(names, slices.Sorted(maps.Keys(partTexts))); diff != "" {
+		t.Errorf("(-components +texts):\n%s", diff)
+	}
+}
 
 // The chapter has one section a part of /readyz, and names those without which an instance is not ready.
 func TestTheGuideExplainsEveryPartOfReadiness(t *testing.T) {

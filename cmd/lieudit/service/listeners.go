@@ -60,6 +60,18 @@ func (s *service) areaURL() *url.URL {
 	return &url.URL{Scheme: "http", Host: net.JoinHostPort("localhost", port)}
 }
 
+// apiURL returns the URL at which customers reach the API, as the pages show it: that of its listener, unless one is set.
+func (s *service) apiURL() *url.URL {
+	if s.APIURL != nil {
+		return s.APIURL
+	}
+	host := s.Listen
+	if s.api.IsOpen() {
+		host = s.api.Addr().String()
+	}
+	return &url.URL{Scheme: "http", Host: host}
+}
+
 // hasUnusableLinks reports whether the customer area listens for other machines while its links lead to localhost, because no URL is set.
 func hasUnusableLinks(listening net.Addr, areaURL *url.URL) bool {
 	tcp, ok := listening.(*net.TCPAddr)

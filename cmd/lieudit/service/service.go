@@ -193,10 +193,10 @@ func (s *service) openInstance(ctx context.Context) error {
 		return err
 	}
 	s.instance, err = instance.New(instance.Parts{
-		Settings: s.settings(), AreaURL: s.areaURL, Core: s.logs.core, Usage: s.logs.usage, OwnsLogs: s.EventStore == "",
+		Settings: s.settings(), AreaURL: s.areaURL, APIURL: s.apiURL, IsStopping: s.isStopping.Load, Core: s.logs.core, Usage: s.logs.usage, OwnsLogs: s.EventStore == "",
 		CoreTimeAtOpen: s.logs.coreTimeAtOpen, UsageTimeAtOpen: s.logs.usageTimeAtOpen,
 		Registry: s.registry, OwnsReadModels: s.Postgres == "", // no other instance opens a SQLite file of a locked folder
-		Vault: keys, Folder: s.Data, Vintage: s.liveVintage, SiteAlerts: s.siteAlerts, Router: s.router, Releases: servedReleases{s},
+		Vault: keys, Folder: s.Data, Vintage: s.liveVintage, SiteAlerts: s.siteAlerts, Router: s.router, Releases: servedReleases{s}, Readiness: s.readiness,
 		SiteEngine: s.siteEngine, SiteIndexer: s.siteIndexer, Clock: s.clock, Metrics: s.metrics, Log: s.Log, Out: s.Out, Version: s.version,
 	})
 	if err != nil {

@@ -1,0 +1,81 @@
+package usage
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+
+	"lieudit/eventstore/sqldb"
+)
+
+// sumCache keeps sums of lines. A period's lines follow from the events of its stream, so that sums stay right for as long as the stream has
+// as many entries: pages ask for the same sums twice a second. The zero value is ready. It is safe for concurrent use.
+type sumCache struct {
+	mu   sync.Mutex
+	sums map[string]cachedSums
+}
+
+// cachedSums are the sums of a query as of a number of entries.
+type cachedSums struct {
+	entries int64
+	total   int64
+	lines   []Line
+}
+
+const (
+	maxCachedSums  = 200  // all are forgotten when there are more
+	maxCachedLines = 2000 // of each
+)
+
+// cacheKey names what is asked for, and the contract whose stream decides.
+func (q Query) cacheKey(contract string) string {
+	return fmt.Sprintf("%q %q %s %q %s %q %q", contract, q.Account, q.First, q.GroupBy, q.Day, q.Key, q.Endpoint)
+}
+
+// find returns the sums as of a number of entries.
+func (c *sumCache) find(key string, entries int64) (cachedSums, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	found, ok := c.sums[key]
+	return found, ok && found.entries == entries && entries > 0
+}
+
+// size returns how many lines the sums have that are kept, whatever was counted since.
+func (c *sumCache) size(key string) (lines int, ok bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	found, ok := c.sums[key]
+	return len(found.lines), ok
+}
+
+func (c *sumCache) keep(key string, s cachedSums) {
+	if s.entries == 0 || len(s.lines) > maxCachedLines {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.sums == nil || len(c.sums) >= maxCachedSums {
+		c.sums = map[string]cachedSums{}
+	}
+	c.sums[key] = s
+}
+
+// loadSums sums the lines, or takes the sums that are kept.
+func (c *Reader) loadSums(ctx context.Context, db *sqldb.DB, u *Summary, q Query) error {
+	key := q.cacheKey(u.Contract)
+	if kept, ok := c.cache.find(key, u.Entries); ok {
+		u.Total, u.Lines = kept.total, slices.Clone(kept.lines)
+		return nil
+	}
+	if err := u.sumLines(ctx, db, q); err != nil {
+		return err
+	}
+	others := false // lines of another contract, whose stream would decide as well
+	err := db.QueryRow(ctx, "select exists (select 1 from {usage_line} where first = ? and account = ? and (contract < ? or contract > ?))",
+		q.First.String(), q.Account, u.Contract, u.Contract).Scan(&others)
+	if err == nil && !others {
+		c.cache.keep(key, cachedSums{u.Entries, u.Total, slices.Clone(u.Lines)})
+	}
+	return err
+}

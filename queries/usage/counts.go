@@ -1,0 +1,248 @@
+package usage
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+	"strings"
+	"time"
+
+	"lieudit/eventstore"
+	"lieudit/eventstore/sqldb"
+	"lieudit/schemas/event"
+	"lieudit/schemas/plan"
+	"lieudit/schemas/table"
+	"lieudit/schemas/usagefold"
+)
+
+// CountReader answers what the lines of an account are made of, from the log itself. Every part is required. It is safe for concurrent
+// use.
+type CountReader struct {
+	Log   eventstore.Store // of usage
+	Codec *eventstore.Codec
+	Read  *Reader
+}
+
+// CountKind is what an event does to a line.
+type CountKind uint8
+
+const (
+	CountTicked   CountKind = iota // requests were counted
+	CountRefunded                  // they were taken back, because they were not answered properly
+	CountAdjusted                  // a closed period was corrected
+)
+
+// Count is a part of a line: the requests of one event.
+type Count struct {
+	Line     // Requests are negative if they are taken away
+	Recorded time.Time
+	Kind     CountKind
+	Reason   string              // of an adjustment; "" if it cannot be read
+	Position eventstore.Position // counts of other accounts may be at the same one
+}
+
+// CountQuery is about the lines of an account in a period. A zero Day, Key or Endpoint stands for all of them.
+type CountQuery struct {
+	Account, Contract string // Contract pays for the account now
+	First             plan.Date
+	Day               plan.Date
+	Key, Endpoint     string
+}
+
+// selects reports whether the query is about a line.
+func (q CountQuery) selects(account string, l Line) bool {
+	return account == q.Account && l.Requests != 0 && (q.Day == (plan.Date{}) || l.Day == q.Day) && (q.Key == "" || l.Key == q.Key) && (q.Endpoint == "" || l.Endpoint == q.Endpoint)
+}
+
+// Counts yields the parts of an account's lines in the order of the log: what was counted first comes first, and later calls yield the
+// same parts and perhaps more after them. Their requests add up to the lines of SummarizeAccount. It folds the streams of the period
+// from their first event, because only that decides whether a tick counts. An error is the last element.
+func (r *CountReader) Counts(ctx context.Context, q CountQuery) iter.Seq2[Count, error] {
+	return func(yield func(Count, error) bool) {
+		contracts, err := r.Read.contractsOf(ctx, q)
+		if err != nil {
+			yield(Count{}, err)
+			return
+		}
+		for _, contract := range contracts {
+			if !r.yieldCounts(ctx, usagefold.StreamName(contract, q.First), q, yield) {
+				return
+			}
+		}
+	}
+}
+
+// contractsOf returns the contracts for which an account was counted in a period: nearly always one.
+func (c *Reader) contractsOf(ctx context.Context, q CountQuery) (found []string, err error) {
+	err = c.registry.Read(ctx, table.UsageModel, func(db *sqldb.DB) error {
+		found = []string{q.Contract}
+		rows, err := db.Query(ctx, "select distinct contract from {usage_line} where first = ? and account = ? order by contract", q.First.String(), q.Account)
+		if err != nil {
+			return err
+		}
+		defer rows.Close()
+		for rows.Next() {
+			var contract string
+			if err := rows.Scan(&contract); err != nil {
+				return err
+			}
+			if contract != q.Contract {
+				found = append(found, contract)
+			}
+		}
+		return rows.Err()
+	})
+	if err != nil {
+		return nil, fmt.Errorf("contracts of %s from %s: %w", q.Account, q.First, err)
+	}
+	return found, nil
+}
+
+// yieldCounts yields the parts on one stream, and returns false if the caller must stop.
+func (r *CountReader) yieldCounts(ctx context.Context, stream string, q CountQuery, yield func(Count, error) bool) bool {
+	var state usagefold.PeriodState
+	for recorded, err := range r.Log.ReadStream(ctx, stream, 0, eventstore.Forward) {
+		var e event.Event
+		if err == nil {
+			e, err = event.Decode(recorded.Type, recorded.Data)
+		}
+		if err != nil {
+			yield(Count{}, fmt.Errorf("%s@%d: %w", stream, recorded.Revision, err))
+			return false
+		}
+		if state.Apply(e, recorded.Time) != usagefold.Counted {
+			continue
+		}
+		for _, part := range partsOf(e) {
+			if !q.selects(part.account, part.Line) {
+				continue
+			}
+			part.Recorded, part.Position = recorded.Time, recorded.Position
+			if part.Kind == CountAdjusted {
+				part.Reason, err = r.openReason(ctx, recorded, e)
+			}
+			if !yield(part.Count, err) || err != nil {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// accountCount is a Count with its account.
+type accountCount struct {
+	Count
+	account string
+}
+
+// partsOf returns what an event that counts adds to lines.
+func partsOf(e event.Event) []accountCount {
+	parts := func(kind CountKind, day plan.Date, sign int64, counts ...event.UsageCount) []accountCount {
+		all := make([]accountCount, len(counts))
+		for i, c := range counts {
+			all[i] = accountCount{Count{Line: Line{day, c.Key, c.Endpoint, sign * c.Requests}, Kind: kind}, c.Account}
+		}
+		return all
+	}
+	switch e := e.(type) {
+	case event.UsageTicked:
+		return parts(CountTicked, e.Day, 1, e.Counts...)
+	case event.UsageRefunded:
+		return parts(CountRefunded, e.Day, -1, e.Counts...)
+	case event.UsageAdjusted:
+		return parts(CountAdjusted, e.Day, 1, event.UsageCount{Account: e.Account, Key: e.Key, Endpoint: e.Endpoint, Requests: e.Requests})
+	}
+	return nil
+}
+
+// openReason returns why a period was corrected, or "" if that cannot be read: the correction counts nevertheless.
+func (r *CountReader) openReason(ctx context.Context, recorded eventstore.RecordedEvent, e event.Event) (string, error) {
+	meta, err := r.Codec.DecodeMetadata(ctx, recorded, e)
+	if errors.Is(err, eventstore.ErrUnreadable) {
+		return "", nil
+	}
+	return meta.Reason, err
+}
+
+// AccountPeriod is a period in which something was counted for an account.
+type AccountPeriod struct {
+	Contract    string
+	First, Next plan.Date // Next is zero if nothing is known of the period itself
+	Closed      time.Time // zero if it is open
+}
+
+// daysAtOnce is how many days one statement of AccountPeriods looks at.
+const daysAtOnce = 366
+
+// AccountPeriods returns the periods that begin from one day to another in which something was counted for an account, the latest
+// first. A period may begin on any of the days, since an account that joined or left an agency has changed its own.
+func (c *Reader) AccountPeriods(ctx context.Context, account string, from, to plan.Date) (found []AccountPeriod, err error) {
+	err = c.registry.Read(ctx, table.UsageModel, func(db *sqldb.DB) error {
+		found = nil
+		for days := daysBetween(from, to); len(days) > 0; {
+			n := min(daysAtOnce, len(days))
+			periods, err := readAccountPeriods(ctx, db, account, days[:n])
+			if err != nil {
+				return err
+			}
+			found, days = append(found, periods...), days[n:]
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("periods of %s: %w", account, err)
+	}
+	slices.Reverse(found)
+	return found, nil
+}
+
+// daysBetween lists the days from one to another.
+func daysBetween(from, to plan.Date) (days []string) {
+	for d := time.Date(from.Year, from.Month, from.Day, 0, 0, 0, 0, time.UTC); ; d = d.AddDate(0, 0, 1) {
+		text := d.Format(time.DateOnly)
+		if text > to.String() {
+			return days
+		}
+		days = append(days, text)
+	}
+}
+
+// readAccountPeriods reads the periods that begin on some days. Lines are sorted by the first day, the account and the contract, so each
+// day costs a look in an index. The list is filled up, so that there is one statement to prepare.
+func readAccountPeriods(ctx context.Context, db *sqldb.DB, account string, days []string) (found []AccountPeriod, err error) {
+	var args []any
+	for i := range daysAtOnce {
+		args = append(args, days[min(i, len(days)-1)])
+	}
+	rows, err := db.Query(ctx, `with day(first) as (values (?)`+strings.Repeat(", (?)", daysAtOnce-1)+`),
+		found as (select distinct day.first, (select contract from {usage_line} l where l.first = day.first and l.account = ? order by contract desc limit 1) as contract from day)
+		select found.first, found.contract, coalesce(p.next, ''), coalesce(p.closed, 0)
+		from found left join {usage_period} p on p.contract = found.contract and p.first = found.first where found.contract is not null order by found.first`, append(args, account)...)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		p, err := scanAccountPeriod(rows.Scan)
+		if err != nil {
+			return nil, err
+		}
+		found = append(found, p)
+	}
+	return found, rows.Err()
+}
+
+func scanAccountPeriod(scan func(...any) error) (p AccountPeriod, err error) {
+	var first, next string
+	var closed table.Instant
+	if err = scan(&first, &p.Contract, &next, &closed); err != nil {
+		return p, err
+	}
+	p.Closed = closed.Time()
+	if p.First, err = plan.ParseDate(first); err == nil && next != "" {
+		p.Next, err = plan.ParseDate(next)
+	}
+	return p, err
+}
