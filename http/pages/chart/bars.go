@@ -1,286 +1,255 @@
 package chart
 
 import (
-	"fmt"
 	"html/template"
 	"slices"
-	"strings"
+	"strconv"
 )
 
-// Bars is a figure of bars by day, stacked by series.
+// Bars are bars by day.
 type Bars struct {
-	ID          string // of the figure, unlike any other on the page: letters, digits and hyphens
-	Title       string // what it shows
-	Description string // what it says: the sum, the highest day
-	Days        []Day
-	Series      []Series // from the bottom to the top; see FoldSeries
-	Others      string   // the name of all series after the sixth
-	Lines       []Line
-	Today       string             // the word at the day that IsToday
-	Number      func(int64) string // writes a number of the axis
+	ID      string // of the element; unique in the page
+	Name    string // what the figure shows
+	Summary string // what whoever cannot see it should know
+	Days    []Day
+	Series  []Series // from the bottom of each bar; their values are those of Days
+	Lines   []Line
+	Number  func(int64) string // writes a number of the axis
 }
 
-// Day is a day of the axis.
+// Day is the place of a bar.
 type Day struct {
-	Short   string // on the axis: "21", "21 nov."
-	Title   string // with its numbers, for whoever points at it: "21 novembre 2026 : 1 204 requêtes"
+	Label   string // below it
+	Group   string // below the label of the first day of several, such as the month
+	Title   string // shown to whoever points at it
 	IsToday bool
 }
 
-// Series is one part of each bar.
-type Series struct {
-	Name   string
-	Values []int64 // by day; missing ones are 0
-}
-
-// Line is a horizontal line from a day to the last one.
+// Line is a level across the bars.
 type Line struct {
-	Kind  LineKind
-	Label string
-	Value int64
-	From  int // the index of the first day
+	Name   string
+	Kind   string  // LineCap or LinePace
+	Value  float64 // at which it lies
+	Beyond string  // what the legend adds when it lies far above all bars and is not drawn
 }
 
-// LineKind is what a line means.
-type LineKind string
-
+// The kinds of lines: a cap, a pace that is advised, and what would follow at the pace of now.
 const (
-	Cap  LineKind = "cap"  // the most that is allowed
-	Pace LineKind = "pace" // what lasts to the end of the period
+	LineCap   = "cap"
+	LinePace  = "pace"
+	LineAhead = "ahead"
 )
 
-// MaxSeries is how many series have a pattern of their own.
-const MaxSeries = 6
+// farAbove is how many times higher than the highest bar a line may lie: any higher, and the bars would be too low to compare.
+const farAbove = 3
 
-// FoldSeries returns at most MaxSeries series as they are, and the sum of the following ones as one more under the name
-// others. The table beneath a figure uses it too.
-func FoldSeries(all []Series, others string) []Series {
-	if len(all) <= MaxSeries {
-		return all
+// total is the height of a bar.
+func (b Bars) total(day int) (n int64) {
+	for _, s := range b.Series {
+		n += s.at(day)
 	}
-	rest := Series{Name: others}
-	for _, s := range all[MaxSeries:] {
-		for i, v := range s.Values {
-			if i == len(rest.Values) {
-				rest.Values = append(rest.Values, 0)
-			}
-			rest.Values[i] += v
-		}
-	}
-	return append(slices.Clone(all[:MaxSeries]), rest)
+	return n
 }
 
-// The measures of a figure and of its plot, in pixels. The plot is plotWidth units wide, however wide its place is.
-const (
-	figureHeight = 240
-	plotTop      = 22
-	plotHeight   = 190
-	plotBottom   = plotTop + plotHeight
-	plotWidth    = 1000.0
-)
-
-// plot is a Bars that is being drawn.
-type plot struct {
-	Bars
-	canvas
-	scale scale
-	slot  float64 // the width of a day
-}
-
-// HTML draws the figure, and a legend if it has lines or several series.
-func (b Bars) HTML() template.HTML {
-	b.Series = FoldSeries(b.Series, b.Others)
-	p := &plot{Bars: b, slot: plotWidth / float64(max(len(b.Days), 1))}
-	p.scale = newScale(p.highest())
-	id := escape(b.ID)
-	p.printf(`<svg class="chart" width="100%%" height="%d" role="img" aria-labelledby="%s-title" aria-describedby="%[2]s-text">`, figureHeight, id)
-	p.printf(`<title id="%s-title">%s</title><desc id="%[1]s-text">%[3]s</desc>`, id, escape(b.Title), escape(b.Description))
-	p.printf(`<g aria-hidden="true">`) // some readers would say each label and day otherwise, in an image too
-	p.drawPatterns(id)
-	p.drawGrid()
-	p.printf(`<svg y="%d" width="100%%" height="%d" viewBox="0 0 %s %[2]d" preserveAspectRatio="none">`, plotTop, plotHeight, coordinate(plotWidth))
-	p.drawBars(id)
-	p.printf(`</svg>`)
-	p.drawToday()
-	p.drawLines()
-	p.drawDays()
-	p.printf(`</g></svg>`)
-	p.drawLegend(id)
-	return template.HTML(p.String())
-}
-
-// total is the height of a day's bar. Values below 0 count as 0.
-func (p *plot) total(day int) (sum float64) {
-	for _, s := range p.Series {
-		sum += s.value(day)
-	}
-	return sum
-}
-
-func (s Series) value(day int) float64 {
+func (s Series) at(day int) int64 {
 	if day >= len(s.Values) {
 		return 0
 	}
-	return float64(max(s.Values[day], 0))
+	return max(s.Values[day], 0)
 }
 
-// highest is the value that the axis must hold: the highest bar, or a line that is not too far above it.
-func (p *plot) highest() int64 {
-	bars, highest := 0.0, 0.0
-	for day := range p.Days {
-		bars = max(bars, p.total(day))
+func (b Bars) highest() (n int64) {
+	for i := range b.Days {
+		n = max(n, b.total(i))
 	}
-	highest = bars
-	for _, l := range p.Lines {
-		if v := float64(l.Value); bars == 0 || v <= bars*highestLine {
-			highest = max(highest, v)
+	return n
+}
+
+// isDrawn reports whether a line lies within reach of the bars.
+func (b Bars) isDrawn(l Line) bool {
+	highest := b.highest()
+	return highest == 0 || l.Value <= farAbove*float64(highest)
+}
+
+func (b Bars) scale() Scale {
+	largest := b.highest()
+	for _, l := range b.Lines {
+		if b.isDrawn(l) {
+			largest = max(largest, int64(l.Value)+1)
 		}
 	}
-	return int64(min(highest, float64(largest)))
+	return NewScale(largest)
 }
 
-// drawGrid draws the lines and the numbers of the axis. The numbers stand in the padding that the style sheet leaves.
-func (p *plot) drawGrid() {
-	for value := int64(0); ; value += p.scale.step {
-		y := coordinate(plotBottom - p.scale.height(float64(value), plotHeight))
-		p.printf(`<line class="chart-grid" x2="100%%" y1="%s" y2="%[1]s"/>`, y)
-		p.printf(`<text class="chart-number" x="-8" y="%s" dy=".32em" text-anchor="end">%s</text>`, y, escape(p.number(value)))
-		if value > p.scale.top-p.scale.step {
+// SVG draws the figure.
+func (b Bars) SVG() template.HTML {
+	var d drawing
+	scale, slot := b.scale(), 1/float64(max(len(b.Days), 1))
+	d.openFigure(b.ID, b.Name, b.Summary)
+	d.definePatterns(b.ID, len(b.Series))
+	for i, day := range b.Days {
+		if day.IsToday {
+			d.empty("rect", "class", "today", "x", percent(float64(i)*slot), "y", "0", "width", percent(slot), "height", "100%")
+		}
+	}
+	d.drawScale(scale, b.Number)
+	b.drawSeries(&d, scale, slot)
+	for _, l := range b.Lines {
+		if b.isDrawn(l) {
+			d.drawLevel(l.Kind, 1-scale.share(l.Value))
+		}
+	}
+	d.labelDays(b.Days)
+	for i, day := range b.Days {
+		d.open("rect", "class", "hit", "x", percent(float64(i)*slot), "y", "0", "width", percent(slot), "height", "100%")
+		d.text("title", day.Title)
+		d.close("rect")
+	}
+	d.close("svg")
+	return d.html()
+}
+
+// drawSeries draws the parts of all bars, series by series. A part that is not zero is always seen.
+func (b Bars) drawSeries(d *drawing, scale Scale, slot float64) {
+	const leastHeight, inset = .004, .12
+	tops := make([]float64, len(b.Days)) // from the bottom
+	for n, s := range b.Series {
+		d.open("g", "fill", "url(#"+patternID(b.ID, n)+")")
+		for i := range b.Days {
+			v := s.at(i)
+			if v == 0 {
+				continue
+			}
+			height := max(scale.share(float64(v)), leastHeight)
+			tops[i] = min(tops[i]+height, 1)
+			d.empty("rect", "x", percent((float64(i)+inset)*slot), "y", percent(1-tops[i]), "width", percent((1-2*inset)*slot), "height", percent(height))
+		}
+		d.close("g")
+	}
+}
+
+// openFigure begins a drawing with its name and summary, which are read in its place.
+func (d *drawing) openFigure(id, name, summary string) {
+	d.open("svg", "class", "chart", "role", "img", "aria-labelledby", id+"-n "+id+"-s", "width", "100%", "height", "256")
+	d.text("title", name, "id", id+"-n")
+	d.text("desc", summary, "id", id+"-s")
+}
+
+// drawScale draws the numbers of the axis with a line for each.
+func (d *drawing) drawScale(s Scale, number func(int64) string) {
+	for v := int64(0); ; v += s.Step {
+		y := percent(1 - s.share(float64(v)))
+		class := "rule"
+		if v == 0 {
+			class = "rule base"
+		}
+		d.empty("line", "class", class, "x1", "0", "x2", "100%", "y1", y, "y2", y)
+		d.text("text", number(v), "class", "axis", "x", "0", "y", y, "dx", "-8", "dy", "4", "text-anchor", "end")
+		if v >= s.Max-s.Step+1 {
 			return
 		}
 	}
 }
 
-func (p *plot) number(value int64) string {
-	if p.Number == nil {
-		return coordinate(float64(value))
-	}
-	return p.Number(value)
+// drawLevel draws a line across the figure.
+func (d *drawing) drawLevel(kind string, y float64) {
+	d.empty("line", "class", "level-edge", "x1", "0", "x2", "100%", "y1", percent(y), "y2", percent(y))
+	d.empty("line", "class", "level "+kind, "x1", "0", "x2", "100%", "y1", percent(y), "y2", percent(y))
 }
 
-// drawBars draws one path for each series, and over each day an area that shows its title.
-func (p *plot) drawBars(id string) {
-	bottoms := make([]float64, len(p.Days)) // of the next part of each bar
-	for i, s := range p.Series {
-		var path strings.Builder
-		for day := range p.Days {
-			height := p.scale.height(s.value(day), plotHeight)
-			if p.scale.height(p.total(day), plotHeight) < 1 && s.value(day) > 0 && bottoms[day] == 0 {
-				height = 1 // a day with a value is visible
-			}
-			if height > 0 {
-				path.WriteString(bar((float64(day)+0.5)*p.slot, plotHeight-bottoms[day], height))
-				bottoms[day] += height
-			}
+// labelDays writes the labels below the bars: as many as there is room for, and fewer of them where the figure is narrow.
+func (d *drawing) labelDays(days []Day) {
+	const fitWide, fitNarrow = 32, 8
+	wide, narrow := (len(days)-1)/fitWide+1, (len(days)-1)/fitNarrow+1
+	today := slices.IndexFunc(days, func(day Day) bool { return day.IsToday })
+	for i, day := range days {
+		isNearToday := today >= 0 && i != today && max(i-today, today-i) < wide
+		if i != today && (i%wide != 0 || isNearToday) {
+			continue
 		}
-		p.drawSeries(i, id, fmt.Sprintf("%s-b%d", id, i+1), path.String(), p.slot*0.8)
+		class := "axis"
+		if i == today {
+			class += " now"
+		}
+		if i%narrow != 0 {
+			class += " if-wide"
+		}
+		d.text("text", day.Label, "class", class, "x", percent((float64(i)+.5)/float64(len(days))), "y", "100%", "dy", "18", "text-anchor", "middle")
 	}
-	p.printf(`<g class="chart-days" fill="none" pointer-events="all">`)
-	for day, texts := range p.Days {
-		p.printf(`<rect x="%s" width="%s" height="%d"><title>%s</title></rect>`, coordinate(float64(day)*p.slot), coordinate(p.slot), plotHeight, escape(texts.Title))
-	}
-	p.printf(`</g>`)
+	d.labelGroups(days)
 }
 
-// drawSeries draws a path in the colour of a series, and its pattern upon it. The path gets an id, so that it is there once.
-func (p *plot) drawSeries(i int, id, pathID, path string, width float64) {
-	if path == "" {
-		return
+// labelGroups writes the labels of groups, each where its first day is. One without room after the one before it is left out.
+func (d *drawing) labelGroups(days []Day) {
+	const roomWide, roomNarrow, nearEnd = .09, .3, .85
+	lastWide, lastNarrow := -1.0, -1.0
+	for i, day := range days {
+		x := float64(i) / float64(len(days))
+		if day.Group == "" || x-lastWide < roomWide {
+			continue
+		}
+		class, anchor := "axis", "start"
+		if lastWide = x; x-lastNarrow < roomNarrow {
+			class += " if-wide"
+		} else {
+			lastNarrow = x
+		}
+		if x > nearEnd {
+			anchor, x = "end", 1
+		}
+		d.text("text", day.Group, "class", class, "x", percent(x), "y", "100%", "dy", "36", "text-anchor", anchor)
 	}
-	if len(p.Series) < 2 || patterns[i] == "" {
-		p.printf(`<path class="chart-s%d" stroke-width="%s" d="%s"/>`, i+1, coordinate(width), path)
-		return
-	}
-	p.printf(`<defs><path id="%s" stroke-width="%s" d="%s"/></defs>`, pathID, coordinate(width), path)
-	p.printf(`<use class="chart-s%d" href="#%s"/><use stroke="url(#%s-p%[1]d)" href="#%[2]s"/>`, i+1, pathID, id)
 }
 
-// patterns are the patterns of the series in a tile of 8 units, by number. The first has none; the last is that of the others.
-var patterns = [MaxSeries + 1]string{
+// patternID is the id of the pattern of a series.
+func patternID(id string, series int) string { return id + "-p" + strconv.Itoa(series+1) }
+
+// patternLines are what is drawn on the colour of each series, in a square of eight: nothing, lines of four directions, points, crosses.
+var patternLines = [MaxSeries]string{
 	"",
 	"M-2 2l4-4M0 8l8-8M6 10l4-4",
-	"M1 2h2M5 6h2",
-	"M0 1h8M0 5h8",
+	"M2 1v2M6 5v2",
 	"M-2 6l4 4M0 0l8 8M6-2l4 4",
-	"M2 0v8M6 0v8",
+	"M0 2h8M0 6h8",
 	"M0 0l8 8M0 8l8-8",
+	"M2 0v8M6 0v8",
 }
 
-// drawPatterns defines the patterns that the series need.
-func (p *plot) drawPatterns(id string) {
-	if len(p.Series) < 2 {
-		return
-	}
-	p.printf(`<defs>`)
-	for i := range p.Series {
-		if patterns[i] != "" {
-			p.printf(`<pattern id="%s-p%d" width="8" height="8" patternUnits="userSpaceOnUse"><path class="chart-pattern" d="%s"/></pattern>`, id, i+1, patterns[i])
+func (d *drawing) definePatterns(id string, series int) {
+	d.open("defs")
+	for n := range min(series, MaxSeries) {
+		d.open("pattern", "id", patternID(id, n), "width", "8", "height", "8", "patternUnits", "userSpaceOnUse")
+		d.empty("rect", "class", "s"+strconv.Itoa(n+1), "width", "8", "height", "8")
+		if patternLines[n] != "" {
+			d.empty("path", "class", "weave", "d", patternLines[n])
 		}
+		d.close("pattern")
 	}
-	p.printf(`</defs>`)
+	d.close("defs")
 }
 
-// percent is a place on the axis of days, as a share of its width.
-func (p *plot) percent(days float64) string {
-	return coordinate(days*p.slot/plotWidth*100) + "%"
-}
-
-// anchor keeps a word at a day within the figure.
-func (p *plot) anchor(day int) string {
-	switch share := (float64(day) + 0.5) / float64(len(p.Days)); {
-	case share < 0.2:
-		return "start"
-	case share > 0.8:
-		return "end"
-	}
-	return "middle"
-}
-
-// drawToday marks the day that is today.
-func (p *plot) drawToday() {
-	for i, day := range p.Days {
-		if day.IsToday {
-			x := p.percent(float64(i) + 0.5)
-			p.printf(`<line class="chart-today" x1="%s" x2="%[1]s" y1="%d" y2="%d"/>`, x, plotTop-6, plotBottom)
-			p.printf(`<text class="chart-note" x="%s" y="%d" text-anchor="%s">%s</text>`, x, plotTop-10, p.anchor(i), escape(p.Today))
+// Legend lists what the colours and lines of the figure mean. values, if not nil, writes the total of a series behind its name.
+func (b Bars) Legend(values func(int64) string) template.HTML {
+	var d drawing
+	d.open("ul", "class", "legend")
+	for n, s := range b.Series {
+		d.open("li")
+		d.open("svg", "class", "swatch", "width", "16", "height", "16", "aria-hidden", "true")
+		d.empty("rect", "width", "16", "height", "16", "rx", "3", "fill", "url(#"+patternID(b.ID, n)+")")
+		d.close("svg")
+		d.text("bdi", s.Name)
+		if values != nil {
+			d.text("b", values(s.Total()))
 		}
+		d.close("li")
 	}
-}
-
-// drawLines draws the lines. Their labels are in the legend, where they cross no bar.
-func (p *plot) drawLines() {
-	for _, l := range p.Lines {
-		y := plotBottom - p.scale.height(float64(l.Value), plotHeight)
-		p.printf(`<line class="chart-line chart-%s" x1="%s" x2="100%%" y1="%s" y2="%[3]s"/>`, escape(string(l.Kind)), p.percent(float64(max(l.From, 0))), coordinate(y))
-	}
-}
-
-// drawDays writes the labels of some days below the axis. The style sheet leaves every other one out on a phone.
-func (p *plot) drawDays() {
-	class, step := "chart-number", labelStep(len(p.Days))
-	for i := 0; i < len(p.Days); i += step {
-		p.printf(`<text class="%s" x="%s" y="%d" text-anchor="middle">%s</text>`, class, p.percent(float64(i)+0.5), plotBottom+18, escape(p.Days[i].Short))
-		if class = "chart-number"; i/step%2 == 0 {
-			class = "chart-number chart-wide"
+	for _, l := range b.Lines {
+		note := ""
+		if !b.isDrawn(l) {
+			note = l.Beyond
 		}
+		d.writeKey(l.Kind, l.Name, note)
 	}
-}
-
-// drawLegend names the lines and, if there are several, the series, each with its colour and pattern.
-func (p *plot) drawLegend(id string) {
-	if len(p.Series) < 2 && len(p.Lines) == 0 {
-		return
-	}
-	p.printf(`<ul class="chart-legend">`)
-	for i, s := range p.Series {
-		if len(p.Series) > 1 {
-			p.printf(`<li><svg width="16" height="16" aria-hidden="true">`)
-			p.drawSeries(i, id, fmt.Sprintf("%s-k%d", id, i+1), "M8 0v16", 16)
-			p.printf(`</svg> %s</li>`, escape(s.Name))
-		}
-	}
-	for _, l := range p.Lines {
-		p.printf(`<li><svg width="16" height="16" aria-hidden="true"><line class="chart-line chart-%s" x2="16" y1="8" y2="8"/></svg> %s</li>`, escape(string(l.Kind)), escape(l.Label))
-	}
-	p.printf(`</ul>`)
+	d.close("ul")
+	return d.html()
 }
