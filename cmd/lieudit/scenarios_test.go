@@ -33,7 +33,8 @@ const scenarioPattern = "testdata/api/*.txtar"
 // TestAPI runs every scenario on the embedded parts: journal and SQLite.
 func TestAPI(t *testing.T) {
 	t.Parallel()
-	runAllScenarios(t, func(*testing.T, *service.Config) {})
+	came := runAllScenarios(t, func(*testing.T, *service.Config) {})
+	compareExamples(t, came)
 }
 
 // TestAPIOnServers runs every scenario again on a node and Postgres.
@@ -52,13 +53,14 @@ func TestAPIThroughPgBouncer(t *testing.T) {
 }
 
 // runAllScenarios runs the scenarios of every route.
-func runAllScenarios(t *testing.T, change func(*testing.T, *service.Config)) {
+func runAllScenarios(t *testing.T, change func(*testing.T, *service.Config)) *answerRecord {
 	t.Helper()
-	runScenarios(t, scenarioPattern, change)
+	return runScenarios(t, scenarioPattern, change)
 }
 
-// runScenarios runs the scenarios of a pattern in parallel on one service; those that need it get a service of their own.
-func runScenarios(t *testing.T, which string, change func(*testing.T, *service.Config)) {
+// runScenarios runs the scenarios of a pattern in parallel on one service; those that need it get a service of their own. It returns what
+// came that scenarios mask.
+func runScenarios(t *testing.T, which string, change func(*testing.T, *service.Config)) *answerRecord {
 	t.Helper()
 	files, err := filepath.Glob(which)
 	if err != nil || len(files) == 0 {
@@ -66,15 +68,18 @@ func runScenarios(t *testing.T, which string, change func(*testing.T, *service.C
 	}
 	shared := startService(t, func(c *service.Config) { change(t, c) })
 	withOfficialAddresses := startServiceWithAddresses(t, func(c *service.Config) { change(t, c) })
+	came := &answerRecord{}
 	t.Run("scenarios", func(t *testing.T) { // returns when all parallel scenarios have ended
 		for _, file := range files {
 			t.Run(strings.TrimSuffix(filepath.Base(file), ".txtar"), func(t *testing.T) {
 				t.Parallel()
 				s := parseScenario(t, file)
+				s.record = func(title, answer string) { came.add(strings.TrimSuffix(filepath.Base(file), ".txtar"), title, answer) }
 				compareScenario(t, file, s.run(t, s.selectService(t, shared, withOfficialAddresses, change)))
 			})
 		}
 	})
+	return came
 }
 
 // startServiceWithAddresses starts a service and imports the real addresses of Lozère and Bondy into it, and the roads of Bondy. It
@@ -146,6 +151,7 @@ type scenario struct {
 	archive   *txtar.Archive
 	fixture   string // "addresses": a service with real ones; "roads": the same, with the roads of Bondy; "alone": a service of its own; "node": its log is on a node; "": any
 	variables variables
+	record    func(title, answer string) // is called with each answer as it came
 }
 
 // parseScenario reads a scenario. A section named addresses, roads, alone or node selects its fixture.
@@ -155,7 +161,7 @@ func parseScenario(t *testing.T, file string) *scenario {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &scenario{archive: archive, variables: variables{}}
+	s := &scenario{archive: archive, variables: variables{}, record: func(string, string) {}}
 	for _, f := range archive.Files {
 		if slices.Contains([]string{"addresses", "roads", "alone", "node"}, f.Name) {
 			s.fixture = f.Name
@@ -183,7 +189,8 @@ func (s *scenario) run(t *testing.T, svc *testService) []byte {
 				time.Sleep(100 * time.Millisecond)
 				answer = s.sendRequest(t, svc, string(f.Data))
 			}
-			answered.Files = append(answered.Files, f, txtar.File{Name: strings.TrimSuffix("then:"+title, ":"), Data: answer})
+			s.record(strings.TrimSpace(title), string(answer))
+			answered.Files = append(answered.Files, f, txtar.File{Name: strings.TrimSuffix("then:"+title, ":"), Data: []byte(s.variables.maskValues(string(answer)))})
 		case "then": // replaced by the answer that came
 		default:
 			answered.Files = append(answered.Files, f)
@@ -264,7 +271,7 @@ func (s *scenario) isPremature(svc *testService, when int, answer []byte) bool {
 	}
 	follows := s.archive.Files[min(when+1, len(s.archive.Files)-1)]
 	return strings.HasPrefix(string(s.archive.Files[when].Data), "area GET") &&
-		strings.HasPrefix(follows.Name, "then") && !*update && !bytes.Equal(follows.Data, answer)
+		strings.HasPrefix(follows.Name, "then") && !*update && string(follows.Data) != s.variables.maskValues(string(answer))
 }
 
 // isKeyRingUnavailable reports whether the key ring was not fresh. Nothing was done then. How outages are answered has scenarios

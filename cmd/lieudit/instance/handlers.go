@@ -6,13 +6,18 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
 
+	"lieudit/cmd/lieudit/guide"
 	"lieudit/cmd/lieudit/metrics"
 	"lieudit/http/api"
 	"lieudit/http/customerarea"
+	"lieudit/http/pages"
+	guidepages "lieudit/http/pages/guide"
+	"lieudit/http/pages/page"
 	"lieudit/http/throttle"
 	accountqueries "lieudit/queries/account"
 	auditqueries "lieudit/queries/audit"
@@ -56,7 +61,11 @@ func (i *Instance) buildHandlers() error {
 	})
 	answers := metrics.NewHTTP(i.Metrics)
 	countedAPI := answers.Handler("api", apiHandler)
-	i.handlers = handlers{api: i.noteProxies(countedAPI), area: answers.Handler("area", i.clients.Handler(areaHandler(area)))}
+	site, err := i.newPages(area, countedAPI)
+	if err != nil {
+		return err
+	}
+	i.handlers = handlers{api: i.noteProxies(countedAPI), area: answers.Handler("area", i.clients.Handler(routeArea(area, site)))}
 	return nil
 }
 
@@ -66,8 +75,40 @@ const (
 	loginBurst    = 10
 )
 
-// areaHandler returns the handler of the customer area's listener.
-func areaHandler(area *customerarea.Area) http.Handler { return area }
+// newPages returns the web pages. They send requests that are tried to the API, and show the guide of the command line.
+func (i *Instance) newPages(area *customerarea.Area, api http.Handler) (http.Handler, error) {
+	found, err := guide.Chapters()
+	if err != nil {
+		return nil, err
+	}
+	var chapters []guidepages.Chapter
+	for _, c := range found {
+		chapters = append(chapters, guidepages.Chapter(c))
+	}
+	env := page.Env{URL: i.AreaURL, API: i.APIURL, APIHandler: api, Now: i.Now, Log: i.Log, Version: i.Version, IsStopping: i.IsStopping, IsInvented: i.servesInventedAddresses}
+	return pages.New(area, env, chapters), nil
+}
+
+// servesInventedAddresses reports whether the served vintage was generated: it has none of the streets that exist.
+func (i *Instance) servesInventedAddresses() bool {
+	e, ok := i.Vintage.Acquire()
+	if !ok {
+		return false
+	}
+	defer e.Release()
+	return e.Meta.Synthetic
+}
+
+// routeArea returns the handler of the customer area's listener: its operations as JSON, and everywhere else the web pages.
+func routeArea(area, site http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if path := r.URL.Path; path == customerarea.Base || strings.HasPrefix(path, customerarea.Base+"/") {
+			area.ServeHTTP(w, r)
+			return
+		}
+		site.ServeHTTP(w, r)
+	})
+}
 
 const (
 	// maxUploads is how many files of clients may be on disk at once, each with a descriptor and at most csvupload.MaxFileBytes;
