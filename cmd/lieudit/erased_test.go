@@ -31,7 +31,7 @@ var staysOrTakesNone = map[string]string{
 	"IssueToken.account": idStays, "Invite.account": idStays, "AdjustUsage.compte": idStays, "AdjustUsage.contrat": idStays, "Repair.compte": idStays,
 	"OpenReferential.code": "a code stays", "Bound.referentiel": "a code stays", "SiteFilter.referentiel": "a code stays",
 	"SiteRow.external_id": "an external id stays", "PutSite.external_id": "an external id stays", "PatchSite.external_id": "an external id stays", "Bound.external_id": "an external id stays",
-	"IssueKey.origins": "origins stay", "ChangeOrigins.origins": "origins stay",
+	"IssueKey.origins": "origins stay", "ChangeOrigins.origins": "origins stay", "CheckOrigins.origins": "nothing is kept of it", "TestOrigin.origin": "nothing is kept of it", "IssueKey.remplace": "the id of a key stays",
 	"AdjustUsage.cle": "an id", "AdjustUsage.endpoint": "a route", "AdjustUsage.periode": "a day", "ReconcileUsage.period": "a day",
 	"NearAddress.citycode": "a number", "NearAddress.code_insee": "a number", "NearAddress.code_postal": "a number", "NearAddress.postcode": "a number", "NearAddress.center": "a position",
 	"VerifyAddress.citycode": "a number", "VerifyAddress.code_insee": "a number", "VerifyAddress.postcode": "a number",

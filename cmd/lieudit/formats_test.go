@@ -108,7 +108,7 @@ func (svc *testService) askForAll(t *testing.T, keys datafolderKeys) string {
 		if json.Indent(&indented, []byte(answer), "", "  ") != nil {
 			indented.WriteString(answer)
 		}
-		fmt.Fprintf(&all, "== %s\n%d\n%s\n", target, status, varying.ReplaceAllString(added.ReplaceAllString(indented.String(), ""), `"$1": …`))
+		fmt.Fprintf(&all, "== %s\n%d\n%s\n", target, status, varying.ReplaceAllString(added.ReplaceAllString(indented.String(), "$2"), `"$1": …`))
 	}
 	status, answer := svc.sendToArea(t, svc.operator, "POST /usage:reconcile", "{}") // first: it lists the last requests of this instance
 	add("POST /usage:reconcile", status, answer)
@@ -137,7 +137,7 @@ func (svc *testService) askForAll(t *testing.T, keys datafolderKeys) string {
 var varying = regexp.MustCompile(`"(score|score_suivant|as_of|utilise_le)": ("[^"]*"|[0-9.]+)`)
 
 // added matches the members that answers have got since the first of these programs.
-var added = regexp.MustCompile(`\n *"(auteur_nom|auteur_role)": "[^"]*",`)
+var added = regexp.MustCompile(`\n *"(auteur_nom|auteur_role)": "[^"]*",|,\n  "position": [0-9]+(\n\})`)
 
 var makeDataFolder = flag.String("make-datafolder", "", "pack a new data folder into this file")
 

@@ -18,8 +18,7 @@ const (
 )
 
 // TestAListOfAHundredRowsIsQuick measures pages with a hundred rows, from request to the whole answer.
-func TestAListOfAHundredRowsIsQuick(t *testing.T) {
-	t.Parallel()
+func TestAListOfAHundredRowsIsQuick(t *testing.T) { // beside other tests it would measure those
 	svc := startService(t, func(*service.Config) {})
 	for i := range 99 {
 		svc.mustSendToArea(t, "POST /accounts", fmt.Sprintf(`{"id":"compte-%02d","nom":"Commune de la Montagne noire %d","plan":"BUSINESS"}`, i, i))

@@ -27,6 +27,9 @@ func (t IssueToken) BrokenRules() []string {
 	)
 }
 
+// BrokenRules are those of the token that the invitation makes.
+func (i Invite) BrokenRules() []string { return IssueToken(i).BrokenRules() }
+
 // BrokenRules checks that a span of time does not end before it begins.
 func (q HistoryQuery) BrokenRules() []string {
 	return brokenIf(!q.From.IsZero() && !q.To.IsZero() && q.To.Before(q.From), "from must not be after to")

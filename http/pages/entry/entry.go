@@ -193,6 +193,9 @@ func invite(q *page.Request) (page.View, error) {
 	in := body.Invite{Role: grant.Role(form.Value("role")), Account: form.Value("account"), Label: form.Value("label")}
 	if in.Role != grant.RoleCustomer && in.Role != grant.RoleAgency {
 		in.Account = "" // the field was filled in for another role
+	} else if in.Account == "" {
+		form.AddError("account", q.T("Ce rôle agit pour un compte : écrivez son identifiant.", "This role acts for an account: type its id."))
+		return viewInvitation(q, invitation{Form: form}, http.StatusUnprocessableEntity)
 	}
 	var link body.SessionLink
 	if err := q.Do(http.MethodPost, "/invitations", in, &link); err != nil {
