@@ -132,6 +132,9 @@ func (IssueToken) StatedRules() []shape.Rule {
 	}
 }
 
+// StatedRules are those of the token that the invitation makes.
+func (Invite) StatedRules() []shape.Rule { return IssueToken{}.StatedRules() }
+
 // StatedRules is the rule of BrokenRules.
 func (HistoryQuery) StatedRules() []shape.Rule {
 	return []shape.Rule{{Text: "from must not be after to"}}
