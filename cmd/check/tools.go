@@ -35,13 +35,15 @@ func installMissingTools(ctx context.Context, level leveltest.Level) error {
 }
 
 // missingTools are the packages that the usual level needs and that are not installed: Postgres for the read models, unless a
-// container engine runs, and a browser for the web pages.
+// container engine runs, a browser for the web pages, and curl, with which their tests run the lines that pages show.
 func missingTools(ctx context.Context) (missing []string) {
 	if harness.FindPostgres() == "" && !hasContainerEngine(ctx) {
 		missing = append(missing, "postgresql")
 	}
-	if _, err := exec.LookPath("chromium"); err != nil {
-		missing = append(missing, "chromium")
+	for _, program := range []string{"chromium", "curl"} { // the packages have the names of the programs
+		if _, err := exec.LookPath(program); err != nil {
+			missing = append(missing, program)
+		}
 	}
 	return missing
 }

@@ -112,7 +112,7 @@ func allCircumstances() (all []browsertest.Options) {
 	return all
 }
 
-// The budget of a page: bytes of its HTML, of styles and of scripts as they are sent, and requests. A stream of events is none of them.
+// The budget of a page: bytes of its HTML, of styles and of scripts as they are sent, and requests. A stream of events does not count.
 const (
 	maxHTMLBytes   = 100 << 10
 	maxStyleBytes  = 12 << 10

@@ -62,7 +62,7 @@ func TestASessionOutlivesARestart(t *testing.T) {
 }
 
 // TestWhileTheLogIsSilentAPageSaysSo keeps the log silent. Pages answer 503 with what to do, a form keeps what was typed, nothing is
-// written, and everything goes on by itself.
+// written, and the pages answer again by themselves.
 func TestWhileTheLogIsSilentAPageSaysSo(t *testing.T) {
 	t.Parallel()
 	n := startNode(t)

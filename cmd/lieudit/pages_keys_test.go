@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"lieudit/cmd/lieudit/service"
+	"lieudit/eventstore/leveltest"
 )
 
 // elementText is the text of the first element with an id.
@@ -65,7 +66,7 @@ func TestAKeyWorksWithTheLineBesideIt(t *testing.T) {
 	t.Parallel()
 	curl, err := exec.LookPath("curl")
 	if err != nil {
-		t.Skip("no curl: apt-get install curl")
+		leveltest.Need(t, leveltest.Usual, "no curl: apt-get install curl")
 	}
 	_, v := startKeyPages(t)
 	for kind, form := range map[string]url.Values{

@@ -112,7 +112,7 @@ func toVerdict(v origin.Verdict) body.OriginVerdict {
 	return shown
 }
 
-// toOriginRefusal shows a refusal as its own answer shows it; nil is none.
+// toOriginRefusal shows a refusal as its own answer shows it, or nil for nil.
 func toOriginRefusal(err error) *body.OriginRefusal {
 	r, ok := refusal.FromError(err)
 	if !ok {

@@ -77,7 +77,7 @@ func (p *tab) handlePageEvent(m message) {
 		}
 	case "Page.javascriptDialogOpening":
 		p.complain("dialog", "%s %q", e.Type, e.Message)
-		p.browser.send(p.session, "Page.handleJavaScriptDialog", object{"accept": true}) // otherwise nothing else goes on
+		p.browser.send(p.session, "Page.handleJavaScriptDialog", object{"accept": true}) // otherwise the page stays blocked
 	}
 }
 

@@ -1,5 +1,5 @@
 // Package entry has the pages with which people come in, go, and let others in: a link or a token opens a session, a session makes a link
-// for the next device, and an operator or an agency invites somebody. Its constraint: a secret is shown once, in the answer to the
+// for the next device, and an operator or an agency invites somebody. A secret is shown once, in the answer to the
 // form that made it, and opening a link changes nothing, because mail scanners open links too: only the button does.
 package entry
 

@@ -17,7 +17,7 @@ const (
 	table      kind = "table"
 )
 
-// block is a part of a chapter. The title of the chapter is none.
+// block is a part of a chapter, without its title.
 type block struct {
 	Kind  kind
 	ID    string     // of a heading

@@ -82,7 +82,7 @@ func showState(q *page.Request) (page.View, error) {
 // instantForms are how an instant may be written: as in a link from the history, or as browsers write what was chosen, in Paris time.
 var instantForms = []string{time.RFC3339Nano, "2006-01-02T15:04:05", "2006-01-02T15:04", "2006-01-02 15:04:05", "2006-01-02 15:04", time.DateOnly}
 
-// parseInstant reads the instant of the form. It is zero if there is none; what is no instant, or is still to come, is an error of the form.
+// parseInstant reads the instant of the form. It is zero if there is none; a text that is not an instant, or is in the future, is an error of the form.
 func (s *state) parseInstant(q *page.Request) time.Time {
 	text := s.Form.Value("le")
 	if text == "" {

@@ -28,7 +28,7 @@ const (
 	English Lang = "en"
 )
 
-// Parse returns the language of a text, such as the value of a cookie. ok is false if it is none.
+// Parse returns the language of a text, such as the value of a cookie. ok is false if the text names no language.
 func Parse(text string) (lang Lang, ok bool) {
 	lang = Lang(text)
 	return lang, lang == French || lang == English

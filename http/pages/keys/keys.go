@@ -7,7 +7,7 @@
 //	origins.go   /cles/{key}/origines           verdicts while origins are typed, and whether a page is admitted
 //	rotation.go  /cles/{key}/rotation           new key, deployed?, is the old one still used?, revoke
 //
-// Its constraint: a form that is sent twice does its work once. The form of a new key carries a name that the service knows it by
+// A form that is sent twice does its work once. The form of a new key carries a name that the service knows it by
 // (Request.DoOnce), so that a double click, the back button and a lost answer all lead to the same key and the same secret.
 // A revocation that is repeated changes nothing.
 //

@@ -95,7 +95,7 @@ type liveStream struct {
 	isStale  bool
 }
 
-// step sends what has changed, and reports whether the stream goes on.
+// step sends what has changed, and reports whether the stream continues.
 func (l *liveStream) step(load func() ([]Fragment, error)) bool {
 	l.quiet += l.interval
 	p, err := l.q.Site.area.Authenticate(l.q.Request)

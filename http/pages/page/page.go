@@ -1,5 +1,5 @@
 // Package page is what the web pages are made of: rows of a table, the request of a row, the views that rows answer with, the layout
-// around them, and the checks before them. It knows no page by itself. Its constraint: a page asks for operations of the customer area
+// around them, and the checks before them. It knows no page by itself. A page asks for operations of the customer area
 // alone (Request.Do), as whoever is in the session, so that it can do nothing that the JSON cannot.
 //
 //	request ─> Site.ServeHTTP ─> headers, host ─> router.Match ─> Area.Authenticate ─> Row.Serve ─> View

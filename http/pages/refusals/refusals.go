@@ -1,5 +1,5 @@
 // Package refusals has what people need to know about every refusal of package refusal, in both languages: why it happens, and what to do
-// about it. The web pages show it in place of the API's own texts, and the documentation lists it beside them.
+// about it. The web pages show it in place of the API's own texts, and the documentation lists it next to them.
 //
 //	refusal.Code ──> For ──> Advice ─┬─ Cause, Cure: in the documentation, for whoever calls the API
 //	                                 └─ What, Do: on a page, for whoever reads it

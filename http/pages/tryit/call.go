@@ -77,7 +77,7 @@ var forwardedHeaders = []string{"X-Forwarded-For", "Forwarded"}
 func (p *Page) send(ctx context.Context, from *http.Request, c call, key string) (*recorder, time.Duration) {
 	answer := &recorder{header: http.Header{}}
 	r, err := http.NewRequestWithContext(ctx, c.Method, reference.API().BasePath+c.Target, strings.NewReader(c.Body))
-	if err != nil { // a path that is none, such as one with a control character
+	if err != nil { // not a path: it has a control character, for example
 		answer.WriteHeader(http.StatusBadRequest)
 		return answer, 0
 	}

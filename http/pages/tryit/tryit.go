@@ -2,7 +2,7 @@
 // has a session. A browser gets nothing from the API with a secret key, so the request goes through the API's own handler in this
 // process: with the same checks, counted like any other, under the address of whoever asks.
 //
-// Its constraint: the key is in the form that was sent and in the request that is made of it, and nowhere else. It is not kept, not logged,
+// The key is in the form that was sent and in the request that is made of it, and nowhere else. It is not kept, not logged,
 // and not sent back.
 //
 //	form ─> newCall (path, query, body) ─> Page.send ─> the API ─> recorder ─> result: status, answer, the request as curl

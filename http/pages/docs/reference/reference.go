@@ -95,7 +95,7 @@ var (
 	Area = sync.OnceValue(func() *Document { return load(body.CustomerArea(), true) })
 )
 
-// Find returns the operation of a slug, or of that of one of its methods; nil: there is none.
+// Find returns the operation with a slug, or with that of one of its methods, or nil.
 func Find(slug string) *Operation {
 	for _, d := range []*Document{API(), Area()} {
 		if op := d.operations[cmp.Or(d.aliases[slug], slug)]; op != nil {
@@ -133,7 +133,7 @@ func load(source openapi.API, isArea bool) *Document {
 	return d
 }
 
-// findSame returns the operation that does the same by another method; nil: there is none.
+// findSame returns the operation that does the same by another method, or nil.
 func (d *Document) findSame(op openapi.Operation) *Operation {
 	for _, o := range d.operations {
 		if o.Methods[0].Path == op.Path && o.summary == op.Summary {
