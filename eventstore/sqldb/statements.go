@@ -82,7 +82,7 @@ func (c *preparingConn) statementOf(ctx context.Context, text string) (*statemen
 func isRepeated(text string) bool {
 	verb, _, _ := strings.Cut(text, " ")
 	switch strings.ToLower(verb) {
-	case "select", "insert", "update", "delete":
+	case "select", "with", "insert", "update", "delete":
 		return true
 	}
 	return false

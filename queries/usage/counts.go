@@ -173,8 +173,8 @@ type AccountPeriod struct {
 	Closed      time.Time // zero if it is open
 }
 
-// daysAtOnce is how many days one statement of AccountPeriods looks at.
-const daysAtOnce = 366
+// daysAtOnce is how many days one statement of AccountPeriods looks at: few enough for the statement to be one that connections keep.
+const daysAtOnce = 62
 
 // AccountPeriods returns the periods that begin from one day to another in which something was counted for an account, the latest
 // first. A period may begin on any of the days, since an account that joined or left an agency has changed its own.

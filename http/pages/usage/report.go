@@ -83,9 +83,6 @@ func hasPart(all []part, id string) bool {
 	return slices.ContainsFunc(all, func(p part) bool { return p.ID == id })
 }
 
-// AllDays stands for all days in CellPath and RowPath.
-func (r report) AllDays() plan.Date { return plan.Date{} }
-
 // Corrections is the path of the corrections of a closed period.
 func (r report) Corrections() string {
 	return r.Lines("", r.Key, r.Endpoint) + "&nature=" + string(body.CountAdjusted)
