@@ -233,8 +233,8 @@ func TestBenchAddressTypesAddressesAndLeavesNothing(t *testing.T) {
 func TestInvalidFlagsOfUsageAPIAndChaosAreUsageErrors(t *testing.T) {
 	t.Parallel()
 	for _, line := range []string{
-		"usage --instances 0", "usage --cap 0", "usage --seed x", "usage --postgres postgres://x --runs 2",
-		"api --connections 0", "api --connections 1,x", "api --log tape", "api --seconds 0",
+		"usage --instances 0", "usage --cap 0", "usage --seed x", "usage --postgres postgres://x --runs 2", "usage --only figure", "usage --clients 0",
+		"usage --log eventstore", "api --connections 0", "api --connections 1,x", "api --log tape", "api --log journal,eventstore", "api --seconds 0",
 		"chaos --kills 0", "chaos --profile tape", "chaos --rows 6001", "chaos --minutes 0",
 	} {
 		if code, out, _ := runCommand(t, "bench "+line); code != 2 || out != "" {
@@ -248,7 +248,7 @@ func TestInvalidFlagsOfUsageAPIAndChaosAreUsageErrors(t *testing.T) {
 func TestMeteringIsExactWhileProcessesAreKilled(t *testing.T) {
 	t.Parallel()
 	leveltest.Need(t, leveltest.Whole, "")
-	rep := runMeteringBench(t, "--chaos", "--instances", "2", "--connections", "8", "--cap", "400", "--requests", "900")
+	rep := runMeteringBench(t, "--chaos", "--instances", "2", "--clients", "8", "--cap", "400", "--requests", "900")
 	if !slices.ContainsFunc(rep.Processes, func(l metering.Process) bool { return l.Killed }) {
 		t.Error("no instance was killed")
 	}
@@ -258,7 +258,7 @@ func TestMeteringIsExactWhileProcessesAreKilled(t *testing.T) {
 func TestTheCapIsExactOnProcessesThatShareANode(t *testing.T) {
 	t.Parallel()
 	leveltest.Need(t, leveltest.Whole, "")
-	rep := runMeteringBench(t, "--instances", "2", "--connections", "8", "--cap", "400", "--requests", "900")
+	rep := runMeteringBench(t, "--instances", "2", "--clients", "8", "--cap", "400", "--requests", "900")
 	if rep.Served != 400 || rep.Counted != 400 {
 		t.Errorf("served %d, counted %d, want exactly 400", rep.Served, rep.Counted)
 	}
@@ -272,10 +272,20 @@ func TestBenchAPIReportsSpeedAndUsageEvents(t *testing.T) {
 		P50    float64 `json:"p50_ms"`
 		P99    float64 `json:"p99_ms"`
 		Events float64 `json:"events_per_million"`
+		MB     float64 `json:"log_MB_per_million"`
+
+		Processor float64 `json:"processor_us"`
+		Empty     float64 `json:"empty_us"`
 	}
 	runBenchProcess(t, &f, "api", "--log", "journal", "--connections", "2", "--accounts", "3", "--path", "/me", "--seconds", "1", "--turns", "1")
 	if f.Value <= 0 || f.Raw <= 0 || f.P99 < f.P50 || f.Events < 500_000 || f.Events > 1_100_000 {
 		t.Errorf("got %+v; want figures, and between one event for two requests and one for each, with a snapshot now and then", f)
+	}
+	if f.MB < 10 || f.MB > 1000 {
+		t.Errorf("a request writes %v bytes; want about those of an event, and not those of a segment with its zeros", f.MB)
+	}
+	if runtime.GOOS == "linux" && (f.Empty <= 0 || f.Processor <= f.Empty) {
+		t.Errorf("a request takes %v µs of processor, and %v in an empty handler", f.Processor, f.Empty)
 	}
 }
 
@@ -309,7 +319,7 @@ func TestBenchPlacesTellsWhatBecomesOfAFile(t *testing.T) {
 // runMeteringBench runs the usage command, which must find nothing violated.
 func runMeteringBench(t *testing.T, words ...string) (rep metering.Report) {
 	t.Helper()
-	runBenchProcess(t, &rep, append([]string{"usage"}, words...)...)
+	runBenchProcess(t, &rep, append([]string{"usage", "--only", "proof"}, words...)...)
 	if len(rep.Violations) > 0 {
 		t.Errorf("violated: %s", strings.Join(rep.Violations, "; "))
 	}

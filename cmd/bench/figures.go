@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -29,40 +30,43 @@ func (p program) newFigureCommand(c *cli.Command, run runBenchmark) *cli.Command
 	c.Flags = append(c.Flags,
 		&cli.StringFlag{Name: "dir", Value: ".", Usage: "`FOLDER` on the disk to use", TakesFile: true},
 		&cli.BoolFlag{Name: "json", Usage: "print one line of JSON a figure"})
-	c.Action = func(ctx context.Context, c *cli.Command) (err error) {
-		dir, err := os.MkdirTemp(c.String("dir"), "lieudit-bench-")
-		if err != nil {
-			return err
-		}
-		defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-		// The bar is cleared before the tables are printed, and also after an error.
-		bar := p.NewProgressBar()
-		defer bar.Clear()
-		var figures measure.Table
-		out := measure.Output{
-			Progress: func(what string, done, total int) { bar.Update(what, int64(done), int64(total)) },
-			Report: func(f measure.Figure) error {
-				if c.Bool("json") {
-					return p.PrintJSON(f)
-				}
-				figures.Add(f)
-				return nil
-			},
-		}
-		if err := run(ctx, c, dir, out); err != nil {
-			return err
-		}
-		bar.Clear()
-		// With --json the tables are empty: everything is printed.
-		for n, t := range figures.Tables() {
-			if n > 0 {
-				err = errors.Join(err, p.PrintLine(""))
-			}
-			err = errors.Join(err, p.PrintTable(t))
-		}
+	c.Action = func(ctx context.Context, c *cli.Command) error { return p.printFigures(ctx, c, run) }
+	return c
+}
+
+// printFigures runs a measurement and prints its figures, as the flags --dir and --json say.
+func (p program) printFigures(ctx context.Context, c *cli.Command, run runBenchmark) (err error) {
+	dir, err := os.MkdirTemp(c.String("dir"), "lieudit-bench-")
+	if err != nil {
 		return err
 	}
-	return c
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	// The bar is cleared before the tables are printed, and also after an error.
+	bar := p.NewProgressBar()
+	defer bar.Clear()
+	var figures measure.Table
+	out := measure.Output{
+		Progress: func(what string, done, total int) { bar.Update(what, int64(done), int64(total)) },
+		Report: func(f measure.Figure) error {
+			if c.Bool("json") {
+				return p.PrintJSON(f)
+			}
+			figures.Add(f)
+			return nil
+		},
+	}
+	if err := run(ctx, c, dir, out); err != nil {
+		return err
+	}
+	bar.Clear()
+	// With --json the tables are empty: everything is printed.
+	for n, t := range figures.Tables() {
+		if n > 0 {
+			err = errors.Join(err, p.PrintLine(""))
+		}
+		err = errors.Join(err, p.PrintTable(t))
+	}
+	return err
 }
 
 // journalCommand measures the journal. The command is called log, the word for it in all documents.
@@ -119,32 +123,56 @@ func parseSizes(text string) (all []int, err error) {
 	return all, nil
 }
 
-// apiCommand measures the API over HTTP. A turn is one round of measure.Medians.
+// apiCommand measures the API over HTTP.
 func (p program) apiCommand() *cli.Command {
-	validateLog := terminal.OneOf(api.Journal, api.Node)
 	return p.newFigureCommand(&cli.Command{
 		Name:  "api",
 		Usage: "Measure the API over HTTP, metered and durable, beside an empty handler",
 		Description: `The service (keys checked, every request counted durably, read models filled) and an empty net/http handler are
-processes of their own and take turns under the same clients; a figure is the median of its turns. It leaves nothing
-behind.
+processes of their own and take turns under the same clients; a figure is the median of its turns. The last columns are
+the events and the megabytes that a million requests write to the usage log, and the microseconds of processor that one
+request takes in the service, its node and the empty handler. It leaves nothing behind, but for what it wrote to a server
+that is named.
 
   go run ./cmd/bench api
-  go run ./cmd/bench api --connections 64 --log node --seconds 5 --json`,
-		Flags: []cli.Flag{
-			&cli.IntSliceFlag{Name: "connections", Value: []int{1, 16, 64, 256}, Usage: "`HOW MANY` clients", Validator: terminal.Each(terminal.AtLeastOne)},
-			&cli.IntSliceFlag{Name: "accounts", Value: []int{1, 1000}, Usage: "over `HOW MANY` accounts the requests are spread", Validator: terminal.Each(terminal.AtLeastOne)},
-			&cli.StringSliceFlag{Name: "log", Value: []string{api.Journal, api.Node}, Usage: "`LOG` of the service: journal, node", Validator: terminal.Each(validateLog)},
-			&cli.StringSliceFlag{Name: "path", Value: []string{"/me", "/address/autocomplete?q=rue+de+la+mairie"}, Usage: "`PATH` that is asked for"},
-			&cli.IntFlag{Name: "seconds", Value: 2, Usage: "`SECONDS` of a turn", Validator: terminal.AtLeastOne},
-			&cli.IntFlag{Name: "turns", Value: 3, Usage: "`TURNS` for each figure", Validator: terminal.AtLeastOne},
-		},
-	}, func(ctx context.Context, c *cli.Command, dir string, out measure.Output) error {
-		return api.Run(ctx, dir, api.Options{
-			Logs: c.StringSlice("log"), Paths: c.StringSlice("path"), Accounts: c.IntSlice("accounts"), Connections: c.IntSlice("connections"),
-			RoundDuration: time.Duration(c.Int("seconds")) * time.Second, Rounds: c.Int("turns"),
-		}, out)
-	})
+  go run ./cmd/bench api --connections 64 --log node --seconds 5 --json
+  go run ./cmd/bench api --log eventstore --eventstore 'esdb://127.0.0.1:2113?tls=false'`,
+		Flags:  apiFlags("/me", "/address/autocomplete?q=rue+de+la+mairie"),
+		Before: checkAPIFlags,
+	}, measureAPI)
+}
+
+// apiFlags are the flags of a measurement of the API over HTTP. The paths are those that it asks for unless told otherwise.
+func apiFlags(paths ...string) []cli.Flag {
+	return []cli.Flag{
+		&cli.IntSliceFlag{Name: "connections", Value: []int{1, 16, 64, 256}, Usage: "`HOW MANY` clients", Validator: terminal.Each(terminal.AtLeastOne)},
+		&cli.IntSliceFlag{Name: "accounts", Value: []int{1, 1000}, Usage: "over `HOW MANY` accounts the requests are spread", Validator: terminal.Each(terminal.AtLeastOne)},
+		&cli.StringSliceFlag{Name: "log", Value: []string{api.Journal, api.Node}, Usage: "`LOG` of the service: journal, node, eventstore", Validator: terminal.Each(terminal.OneOf(api.Journal, api.Node, api.EventStore))},
+		&cli.StringFlag{Name: "eventstore", Usage: "`URL` of an EventStoreDB or a node to measure besides, as esdb://…; alone with --log eventstore"},
+		&cli.StringSliceFlag{Name: "path", Value: paths, Usage: "`PATH` that is asked for"},
+		&cli.IntFlag{Name: "seconds", Value: 2, Usage: "`SECONDS` of a turn", Validator: terminal.AtLeastOne},
+		&cli.IntFlag{Name: "turns", Value: 3, Usage: "`TURNS` for each figure", Validator: terminal.AtLeastOne},
+	}
+}
+
+// checkAPIFlags refuses a server that is to be measured and has no address.
+func checkAPIFlags(ctx context.Context, c *cli.Command) (context.Context, error) {
+	if c.String("eventstore") == "" && slices.Contains(c.StringSlice("log"), api.EventStore) {
+		return ctx, terminal.NewUsageError(c, "--log eventstore needs the address of one: --eventstore URL")
+	}
+	return ctx, nil
+}
+
+// measureAPI measures what apiFlags say. A turn is one round of measure.Medians.
+func measureAPI(ctx context.Context, c *cli.Command, dir string, out measure.Output) error {
+	logs := c.StringSlice("log")
+	if c.String("eventstore") != "" && !slices.Contains(logs, api.EventStore) {
+		logs = append(logs, api.EventStore)
+	}
+	return api.Run(ctx, dir, api.Options{
+		Logs: logs, EventStoreURL: c.String("eventstore"), Paths: c.StringSlice("path"), Accounts: c.IntSlice("accounts"), Connections: c.IntSlice("connections"),
+		RoundDuration: time.Duration(c.Int("seconds")) * time.Second, Rounds: c.Int("turns"),
+	}, out)
 }
 
 // locationsCommand measures customers' sites over HTTP. --crowd gives the groups of accounts that are searched.

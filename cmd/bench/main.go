@@ -7,7 +7,7 @@
 //
 //	log, address, placing, api, locations, route   figures.go   measure.Figure, printed as tables or JSON
 //	places                                         placescommand.go   a table of files, or JSON
-//	usage, chaos, stranger, upgrade, simulate      proofs.go, strangercommand.go, upgradecommand.go, simulatecommand.go    a report with its violations, and exit code 1 if there are any
+//	usage, chaos, stranger, upgrade, simulate      proofs.go, strangercommand.go, upgradecommand.go, simulatecommand.go    a report with its violations, and exit code 1 if there are any; usage prints the figures of api too
 //
 // All but log, address, placing and route start services through package harness. These services are processes of this very program, so that
 // they always have the code under test: child.go runs them. Its constraint: no command leaves a process or a file behind,

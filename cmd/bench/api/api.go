@@ -1,20 +1,20 @@
 // Package api measures how many requests a second the API serves while it checks keys, counts every request durably and
-// fills its read models. An empty net/http handler is measured next to it: its speed is the raw limit, because no service
-// written with net/http can be faster. Its constraint: service and handler are processes of their own and take turns under
-// the same clients, so that they meet the same machine; each figure is the median of its turns.
+// fills its read models, and what a request costs in processor time and in bytes of the usage log. An empty net/http handler
+// is measured next to it: its speed is the raw limit, because no service written with net/http can be faster. Service and
+// handler are processes of their own and take turns under the same clients, so that they meet the same machine; each figure is
+// the median of its turns.
 //
 //	Run ──> harness.StartService, empty handler ──> openAccounts ──> scenarios
 //	    ──> measureRound (one turn of the handler, one of each scenario) ──> measure.Medians ──> figures
+//	            └──> readMeters before and after each turn ──> meters.since ──> the extra numbers of a figure
 package api
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
 	"net/http"
 	"strconv"
-	"strings"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -25,9 +25,10 @@ import (
 	"lieudit/schemas/plan"
 )
 
-// Options say what is measured. All are required.
+// Options say what is measured. All are required, but EventStoreURL only if EventStore is one of Logs.
 type Options struct {
 	Logs          []string
+	EventStoreURL string
 	Paths         []string // below the API's base, with their queries
 	Accounts      []int    // over how many accounts the requests are spread
 	Connections   []int
@@ -35,18 +36,16 @@ type Options struct {
 	Rounds        int
 }
 
-// The logs that a service can be measured on.
+// The logs that a service can be measured on: its own journal, a node that is started for it, or a server that runs already.
 const (
-	Journal = "journal"
-	Node    = "node"
+	Journal    = "journal"
+	Node       = "node"
+	EventStore = "eventstore"
 )
 
-// EventsPerMillion is the name of the extra number that says how many events of usage a million requests wrote. It shows how
-// many requests the service counts in one event.
-const EventsPerMillion = "events per million"
-
-// Run measures every combination of the options, with the processes' folders in dir, and removes these folders. In a figure,
-// Raw is the empty handler's speed in requests a second.
+// Run measures every combination of the options, with the processes' folders in dir, and removes these folders. What it wrote
+// to the server at EventStoreURL stays there. In a figure, Raw is the empty handler's speed in requests a second, and the extra
+// numbers are those of meters.since.
 func Run(ctx context.Context, dir string, o Options, out measure.Output) error {
 	for _, log := range o.Logs {
 		if err := measureLog(ctx, dir, log, o, out); err != nil {
@@ -62,6 +61,8 @@ type run struct {
 	measure.Output
 	*harness.Service
 	log          string
+	tag          string // at the end of the names of accounts, so that they are new on the log
+	emptyHandler *harness.Process
 	emptyAddress string // of the empty handler
 	scenarios    []scenario
 }
@@ -69,7 +70,7 @@ type run struct {
 // scenario is what is requested in a turn: a path with the key of each account in turn.
 type scenario struct {
 	path     string
-	accounts int
+	accounts []string // ids
 	requests [][]byte // one of each account
 }
 
@@ -77,16 +78,15 @@ type scenario struct {
 // all combinations, so later rounds run on a log that holds the usage of the earlier ones.
 func measureLog(ctx context.Context, dir, log string, o Options, out measure.Output) (err error) {
 	r := &run{Options: o, Output: out, log: log}
-	if r.Service, err = harness.StartService(ctx, dir, log == Node); err != nil {
+	if r.Service, err = r.startService(ctx, dir); err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, r.Remove()) }()
-	emptyHandler, err := harness.StartProcess(r.WorkDir, "empty", harness.EmptyHandlerCommand)
-	if err != nil {
+	if r.emptyHandler, err = harness.StartProcess(r.WorkDir, "empty", harness.EmptyHandlerCommand); err != nil {
 		return err
 	}
-	defer emptyHandler.Kill()
-	if r.emptyAddress, err = emptyHandler.WaitForLine(ctx, "An empty handler"); err != nil {
+	defer r.emptyHandler.Kill()
+	if r.emptyAddress, err = r.emptyHandler.WaitForLine(ctx, "An empty handler"); err != nil {
 		return err
 	}
 	for _, accounts := range o.Accounts {
@@ -103,6 +103,16 @@ func measureLog(ctx context.Context, dir, log string, o Options, out measure.Out
 	return nil
 }
 
+// startService starts the service on the log that is measured. A server may hold what an earlier run left there, with accounts
+// of the same names.
+func (r *run) startService(ctx context.Context, dir string) (*harness.Service, error) {
+	if r.log != EventStore {
+		return harness.StartService(ctx, dir, r.log == Node)
+	}
+	r.tag = "-" + strconv.FormatInt(time.Now().UnixMilli(), 36)
+	return harness.StartServiceOnServer(ctx, dir, r.EventStoreURL)
+}
+
 // concurrentOpenings is how many accounts are opened at a time. Appends that are made at the same time share one sync of the
 // disk, so many at once take little longer than one.
 const concurrentOpenings = 32
@@ -111,12 +121,13 @@ const concurrentOpenings = 32
 // the service has loaded the usage of every account before a turn begins.
 func (r *run) openAccounts(ctx context.Context, accounts int) error {
 	r.Progress(fmt.Sprintf("%s, %d accounts", r.log, accounts), 0, 0)
-	tokens := make([]string, accounts)
+	ids, tokens := make([]string, accounts), make([]string, accounts)
 	var work errgroup.Group
 	work.SetLimit(concurrentOpenings)
 	for i := range tokens {
 		work.Go(func() error {
-			key, err := r.Admin.OpenAccount(ctx, fmt.Sprintf("of-%d-%d", accounts, i), plan.Business, harness.UnlimitedQuota)
+			ids[i] = fmt.Sprintf("of-%d-%d%s", accounts, i, r.tag)
+			key, err := r.Admin.OpenAccount(ctx, ids[i], plan.Business, harness.UnlimitedQuota)
 			tokens[i] = key.Token
 			return err
 		})
@@ -125,7 +136,7 @@ func (r *run) openAccounts(ctx context.Context, accounts int) error {
 		return err
 	}
 	for _, path := range r.Paths {
-		s := scenario{path: path, accounts: accounts}
+		s := scenario{path: path, accounts: ids}
 		for _, token := range tokens {
 			s.requests = append(s.requests, measure.EncodeGet(r.API, api.Base+path, token))
 		}
@@ -146,35 +157,46 @@ func (r *run) measureRound(ctx context.Context, connections int) ([]measure.Figu
 	load := measure.Load{Address: r.emptyAddress, Connections: connections, Duration: r.RoundDuration, Accept: []int{http.StatusOK}}
 	request := measure.EncodeGet(r.emptyAddress, "/", "none")
 	load.Request = func(int, int) []byte { return request }
+	before := measure.ProcessorTimeOf(r.emptyHandler.PID())
 	empty, err := load.Run(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("empty handler: %w", err)
 	}
+	emptyProcessor := measure.ProcessorTimeOf(r.emptyHandler.PID()) - before
 	load.Address = r.API
 	var figures []measure.Figure
 	for _, s := range r.scenarios {
-		before, err := r.countUsageEvents(ctx)
+		f, err := r.measureTurn(ctx, load, s)
 		if err != nil {
-			return nil, err
-		}
-		// The difference of the service's counter is what this turn wrote.
-		load.Request = func(connection, n int) []byte { return s.requestOf(connection, connections, n) }
-		f, err := load.Run(ctx)
-		if err != nil {
-			return nil, fmt.Errorf("%s of %d accounts: %w", s.path, s.accounts, err)
-		}
-		after, err := r.countUsageEvents(ctx)
-		if err != nil {
-			return nil, err
+			return nil, fmt.Errorf("%s of %d accounts: %w", s.path, len(s.accounts), err)
 		}
 		f.Raw = empty.Value
-		f.Extra = map[string]float64{"empty p99 ms": empty.P99, EventsPerMillion: (after - before) / float64(f.Samples) * 1e6}
+		f.Extra["empty p99 ms"] = empty.P99
+		addProcessorTime(f.Extra, "empty us", emptyProcessor, empty.Samples)
 		figures = append(figures, f.With(
 			measure.Label{Name: "log", Value: r.log}, measure.Label{Name: "path", Value: s.path},
-			measure.Label{Name: "accounts", Value: s.accounts}, measure.Label{Name: "connections", Value: connections},
+			measure.Label{Name: "accounts", Value: len(s.accounts)}, measure.Label{Name: "connections", Value: connections},
 		))
 	}
 	return figures, nil
+}
+
+// measureTurn measures one turn of a scenario. The difference of the meters before and after is what the turn cost.
+func (r *run) measureTurn(ctx context.Context, load measure.Load, s scenario) (f measure.Figure, err error) {
+	load.Request = func(connection, n int) []byte { return s.requestOf(connection, load.Connections, n) }
+	before, err := r.readMeters(ctx, s.accounts[0])
+	if err != nil {
+		return f, err
+	}
+	if f, err = load.Run(ctx); err != nil {
+		return f, err
+	}
+	after, err := r.readMeters(ctx, s.accounts[0])
+	if err != nil {
+		return f, err
+	}
+	f.Extra = after.since(before, f.Samples)
+	return f, nil
 }
 
 // requestOf returns the n-th request of a connection. A connection uses every connections-th account, from its own number on,
@@ -183,26 +205,4 @@ func (s scenario) requestOf(connection, connections, n int) []byte {
 	first := connection % len(s.requests)
 	share := (len(s.requests) - first + connections - 1) / connections
 	return s.requests[first+n%share*connections]
-}
-
-// eventsMetric is the metric of the service that counts the events of usage that it has written.
-const eventsMetric = "lieudit_usage_events_total"
-
-// countUsageEvents is how many events of usage the service has written so far.
-func (r *run) countUsageEvents(ctx context.Context) (float64, error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+r.Ops+"/metrics", nil)
-	if err != nil {
-		return 0, err
-	}
-	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		return 0, err
-	}
-	defer resp.Body.Close()
-	for lines := bufio.NewScanner(resp.Body); lines.Scan(); {
-		if value, ok := strings.CutPrefix(lines.Text(), eventsMetric+" "); ok {
-			return strconv.ParseFloat(value, 64)
-		}
-	}
-	return 0, fmt.Errorf("the service has no metric %s", eventsMetric)
 }

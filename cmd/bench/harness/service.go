@@ -215,7 +215,7 @@ type Service struct {
 	WorkDir WorkDir
 	Admin   AdminClient
 
-	node *Process // nil: the log is in the instance's data folder
+	node *Process // nil: the log is in the instance's data folder, or on a server that was running
 }
 
 // StartService starts a service in a folder within dir, and returns once it is ready. Remove ends it; after an error nothing
@@ -230,6 +230,54 @@ func StartService(ctx context.Context, dir string, onNode bool, flags ...string)
 		return nil, errors.Join(err, s.Remove())
 	}
 	return s, nil
+}
+
+// StartServiceOnServer is StartService on the log of an EventStoreDB or a node that runs already. The log may be that of an
+// earlier service, whose operator's token and vault are lost.
+func StartServiceOnServer(ctx context.Context, dir, url string) (*Service, error) {
+	workDir, err := NewWorkDir(dir)
+	if err != nil {
+		return nil, err
+	}
+	s := &Service{WorkDir: workDir}
+	if err := s.startOnServer(ctx, url); err != nil {
+		return nil, errors.Join(err, s.Remove())
+	}
+	return s, nil
+}
+
+// startOnServer starts the instance and has the program make an operator's token on the log. The instance knows it after its
+// next look at the log.
+func (s *Service) startOnServer(ctx context.Context, url string) (err error) {
+	if s.Instance, err = StartInstance(ctx, s.WorkDir, "service", AnyPort, "--eventstore", url, "--accept-lost-keys"); err != nil {
+		return err
+	}
+	if err := s.WaitReady(ctx); err != nil {
+		return err
+	}
+	recovery, err := StartProcess(s.WorkDir, "recovery", LieuditCommand, "token", "recover", "--data", s.DataDir, "--eventstore", url)
+	if err != nil {
+		return err
+	}
+	defer recovery.Kill()
+	if _, err := recovery.WaitForLine(ctx, "A new operator token"); err != nil {
+		return err
+	}
+	if s.Admin, err = s.AdminClient(); err != nil {
+		return err
+	}
+	return Retry(ctx, processTimeout, 20*time.Millisecond, func() error {
+		_, err := s.Admin.Get(ctx, "/projections", nil)
+		return err
+	})
+}
+
+// NodePID returns the id of the node's process, 0 if StartService started no node.
+func (s *Service) NodePID() int {
+	if s.node == nil {
+		return 0
+	}
+	return s.node.PID()
 }
 
 // start fills the service step by step, so that Remove finds what an error has left running.
