@@ -233,7 +233,7 @@ func TestBenchAddressTypesAddressesAndLeavesNothing(t *testing.T) {
 func TestInvalidFlagsOfUsageAPIAndChaosAreUsageErrors(t *testing.T) {
 	t.Parallel()
 	for _, line := range []string{
-		"usage --instances 0", "usage --cap 0", "usage --seed x", "usage --postgres postgres://x --runs 2", "usage --only figure", "usage --clients 0",
+		"usage --instances 0", "usage --cap 0", "usage --seed x", "usage --postgres postgres://x --runs 2", "usage --only figure", "usage --clients 0", "usage --contracts 0",
 		"usage --log eventstore", "api --connections 0", "api --connections 1,x", "api --log tape", "api --log journal,eventstore", "api --seconds 0",
 		"chaos --kills 0", "chaos --profile tape", "chaos --rows 6001", "chaos --minutes 0",
 	} {
@@ -248,9 +248,14 @@ func TestInvalidFlagsOfUsageAPIAndChaosAreUsageErrors(t *testing.T) {
 func TestMeteringIsExactWhileProcessesAreKilled(t *testing.T) {
 	t.Parallel()
 	leveltest.Need(t, leveltest.Whole, "")
-	rep := runMeteringBench(t, "--chaos", "--instances", "2", "--clients", "8", "--cap", "400", "--requests", "900")
+	rep := runMeteringBench(t, "--chaos", "--instances", "2", "--clients", "8", "--contracts", "3", "--cap", "400", "--requests", "700")
 	if !slices.ContainsFunc(rep.Processes, func(l metering.Process) bool { return l.Killed }) {
 		t.Error("no instance was killed")
+	}
+	for _, c := range rep.Contracts {
+		if c.MaxCounted != c.Cap {
+			t.Errorf("%s: the log counts no more than %d, so that its cap of %d was not met", c.ID, c.MaxCounted, c.Cap)
+		}
 	}
 	t.Logf("seed %d: %d served of %d, %d incidents", rep.Seed, rep.Served, rep.Cap, len(rep.Incidents))
 }
@@ -258,9 +263,22 @@ func TestMeteringIsExactWhileProcessesAreKilled(t *testing.T) {
 func TestTheCapIsExactOnProcessesThatShareANode(t *testing.T) {
 	t.Parallel()
 	leveltest.Need(t, leveltest.Whole, "")
-	rep := runMeteringBench(t, "--instances", "2", "--clients", "8", "--cap", "400", "--requests", "900")
+	rep := runMeteringBench(t, "--instances", "2", "--clients", "8", "--contracts", "1", "--cap", "400", "--requests", "900")
 	if rep.Served != 400 || rep.Counted != 400 {
 		t.Errorf("served %d, counted %d, want exactly 400", rep.Served, rep.Counted)
+	}
+}
+
+func TestTheCapsOfAnAgencyAndItsSubClientsAreExact(t *testing.T) {
+	t.Parallel()
+	leveltest.Need(t, leveltest.Whole, "")
+	rep := runMeteringBench(t, "--instances", "2", "--clients", "8", "--contracts", "2", "--cap", "400", "--requests", "600")
+	if len(rep.Contracts) != 2 || len(rep.Contracts[1].Accounts) != 4 || rep.Contracts[0].Served != 300 {
+		t.Fatalf("got %+v; want a contract of 300, and an agency with three sub-clients", rep.Contracts)
+	}
+	agency := rep.Contracts[1]
+	if a := agency.Accounts; agency.Served != 400 || a[1].Served != 50 || a[2].Served != 100 {
+		t.Errorf("got %+v; want exactly 400, of which 50 and 100 of two sub-clients", agency)
 	}
 }
 

@@ -35,10 +35,13 @@ func (p program) usageCommand() *cli.Command {
 		Name:    "usage",
 		Aliases: []string{"meter"},
 		Usage:   "Prove that requests are admitted once, billed once and capped exactly, and measure what that costs",
-		Description: `The proof takes seconds. Real processes of this program share one node and one account with a small quota. Clients at
-every instance ask for the first --path until so many requests are answered; a 503 or a broken connection is tried again. Then the log is folded
-again: never more than the cap, every 200 on the log, nothing counted twice; billed without an answer at most what was on
-its way when a process was killed. Exit 1 when any of that does not hold.
+		Description: `The proof takes seconds. Real processes of this program share one node and several contracts with small quotas, the last an
+agency with three sub-clients, two of which have quotas of their own. Clients at every instance ask for the first --path,
+for all contracts in turn, until so many requests are answered; a 503 or a broken connection is tried again. Then the log
+is folded again: never more than a cap, of an account or of an agency with its sub-clients, every 200 on the log, nothing
+counted twice, nothing refused below a cap; billed without an answer at most what was on its way when a process was
+killed. Each instance reconciles its read models in the end, finds nothing, and bills what the log counts. Exit 1 when any
+of that does not hold.
 
 With --chaos every instance and the node are killed (kill -9) and started again at random moments, and 5 % of
 the appends lose their connection, half before the node has them, half with the answer on its way.
@@ -48,15 +51,16 @@ requests, microseconds of processor for one, as in bench api. They are left out 
 
   go run ./cmd/bench usage
   go run ./cmd/bench usage --chaos --runs 20
-  go run ./cmd/bench usage --chaos --seed 7 --json
+  go run ./cmd/bench usage --chaos --contracts 1 --cap 20000 --requests 60000 --seed 7 --json
   go run ./cmd/bench usage --only figures --connections 1,64 --log journal --seconds 1`,
 		Flags: append([]cli.Flag{
 			&cli.StringSliceFlag{Name: "only", Value: []string{proofPart, figuresPart}, Usage: "`PARTS` to run: proof, figures", HideDefault: true, Validator: terminal.Each(terminal.OneOf(proofPart, figuresPart))},
 			&cli.BoolFlag{Name: "chaos", Usage: "kill processes and cut connections in the middle of the proof"},
 			&cli.IntFlag{Name: "instances", Value: 3, Usage: "`HOW MANY` instances share the node of the proof", Validator: terminal.AtLeastOne},
 			&cli.IntFlag{Name: "clients", Value: 64, Usage: "`HOW MANY` clients ask each of them", Validator: terminal.AtLeastOne},
-			&cli.Int64Flag{Name: "cap", Value: 20_000, Usage: "`REQUESTS` the account has; above what DISCOVERY may have the plan is BUSINESS"},
-			&cli.Int64Flag{Name: "requests", Value: 60_000, Usage: "`REQUESTS` to be answered, of all clients together"},
+			&cli.IntFlag{Name: "contracts", Value: 4, Usage: "`HOW MANY` contracts pay; 1 is a single account, from 2 on the last is an agency", Validator: terminal.AtLeastOne},
+			&cli.Int64Flag{Name: "cap", Value: 10_000, Usage: "`REQUESTS` the last contract has, the others less; above what DISCOVERY may have the plan is BUSINESS"},
+			&cli.Int64Flag{Name: "requests", Value: 15_000, Usage: "`REQUESTS` to be answered for each contract, of all clients together"},
 			&cli.IntFlag{Name: "runs", Value: 1, Usage: "`HOW MANY` times the proof is made, each on a log of its own", Validator: terminal.AtLeastOne},
 			&cli.Uint64Flag{Name: "seed", Usage: "`SEED` of the first run's chaos, one more for each run after it; chosen when left out", HideDefault: true},
 			&cli.StringFlag{Name: "postgres", Usage: "Postgres for the read models of the proof, as `postgres://…`, empty; SQLite when left out"},
@@ -98,7 +102,7 @@ func seedOf(c *cli.Command) uint64 {
 func (p program) proveMetering(ctx context.Context, c *cli.Command) error {
 	o := metering.Options{
 		Dir: c.String("dir"), Postgres: c.String("postgres"), Path: c.StringSlice("path")[0], Chaos: c.Bool("chaos"), Seed: seedOf(c),
-		Instances: c.Int("instances"), Connections: c.Int("clients"), Cap: c.Int64("cap"), Requests: c.Int64("requests"),
+		Instances: c.Int("instances"), Connections: c.Int("clients"), Contracts: c.Int("contracts"), Cap: c.Int64("cap"), Requests: c.Int64("requests"),
 	}
 	switch {
 	case o.Cap < 1 || o.Requests < 1:
@@ -130,12 +134,19 @@ func (p program) proveMetering(ctx context.Context, c *cli.Command) error {
 	return violated
 }
 
-// printMeteringReport prints the incidents, a table of instances, one of their processes, the totals and the violations.
+// printMeteringReport prints the incidents, tables of contracts, of instances and of their processes, the totals and the violations.
 func (p program) printMeteringReport(rep metering.Report) (err error) {
 	for _, i := range rep.Incidents {
 		err = errors.Join(err, p.PrintLine("%8.3f s  %s", i.At.Seconds(), i.What))
 	}
 	count := func(n int64) string { return terminal.GroupThousands(int(n)) }
+	contracts := terminal.Table{{"CONTRACT", "ACCOUNT", "CAP", "SERVED", "REFUSED", "COUNTED", "COUNTED AT MOST"}}
+	for _, c := range rep.Contracts {
+		contracts = append(contracts, []string{c.ID, "", count(c.Cap), count(c.Served), count(c.Refused), count(c.Counted), count(c.MaxCounted)})
+		for _, a := range c.Accounts {
+			contracts = append(contracts, []string{c.ID, a.ID, count(a.Cap), count(a.Served), count(a.Refused), count(a.Counted), count(a.MaxCounted)})
+		}
+	}
 	instances := terminal.Table{{"INSTANCE", "SERVED", "P50 ms", "P99 ms"}}
 	for _, i := range rep.Instances {
 		instances = append(instances, []string{i.Name, count(i.Served), fmt.Sprintf("%.1f", i.P50), fmt.Sprintf("%.1f", i.P99)})
@@ -145,11 +156,12 @@ func (p program) printMeteringReport(rep metering.Report) (err error) {
 	for _, process := range rep.Processes {
 		processes = append(processes, []string{process.Name, process.InstanceID, terminal.EmptyIf(!process.Killed, "yes"), count(process.Served), count(process.Counted), count(process.BilledUnanswered), count(process.InFlight + process.OpenRefunds)})
 	}
-	err = errors.Join(err, p.PrintTable(instances), p.PrintLine(""), p.PrintTable(processes), p.PrintLine(""), p.PrintFields(
+	err = errors.Join(err, p.PrintTable(contracts), p.PrintLine(""), p.PrintTable(instances), p.PrintLine(""), p.PrintTable(processes), p.PrintLine(""), p.PrintFields(
 		"seed", strconv.FormatUint(rep.Seed, 10),
 		"cap", count(rep.Cap),
 		"answered", fmt.Sprintf("%s in %.1f s: %s with 200, %s with 429", count(rep.Answered), rep.Seconds, count(rep.Served), count(rep.Refused)),
 		"tried again", count(rep.Retried),
+		"not listed", fmt.Sprintf("%s billed without an answer that reconcile does not list", count(rep.Unlisted)),
 		"counted", fmt.Sprintf("%s by the log, in %s ticks of which %s void; %s refunded", count(rep.Counted), count(rep.Ticks), count(rep.VoidTicks), count(rep.Refunded)),
 		"served a second", count(int64(rep.PerSecond)),
 	))

@@ -14,7 +14,7 @@ func (r *run) runClients(ctx context.Context) {
 	var clients sync.WaitGroup
 	for _, in := range r.instances {
 		for i := range r.Connections {
-			c := &client{run: r, instance: in, latencies: in.latencies[i]}
+			c := &client{run: r, instance: in, latencies: in.latencies[i], nextContract: i}
 			clients.Go(func() { c.sendAll(ctx) })
 		}
 	}
@@ -28,17 +28,19 @@ type client struct {
 	latencies *measure.Latencies
 	conn      *measure.Client // nil: not connected
 	process   *process        // the process that conn leads to
+
+	nextContract int // the contract, counted on and on, whose request is sent next
 }
 
 // retryPause is how long a client waits before it sends a request again.
 const retryPause = 5 * time.Millisecond
 
-// sendAll takes requests off unsent, the number that all clients share, until it is zero, and sends each until it is answered. A client whose
-// instance is down waits for it: each instance has its own clients, which never change to another.
+// sendAll takes requests until none is left, and sends each until it is answered. A client whose instance is down waits for it:
+// each instance has its own clients, which never change to another.
 func (c *client) sendAll(ctx context.Context) {
 	defer c.disconnect()
-	for c.unsent.Add(-1) >= 0 {
-		for !c.sendOnce(ctx) {
+	for a := c.takeRequest(); a != nil; a = c.takeRequest() {
+		for !c.sendOnce(ctx, a) {
 			select {
 			case <-ctx.Done():
 				return
@@ -48,36 +50,53 @@ func (c *client) sendAll(ctx context.Context) {
 	}
 }
 
-// sendOnce sends a request, counts its result for the process, and reports whether it was answered. After a broken connection
+// takeRequest takes a request of each contract in turn, so that requests of all contracts wait at the same time. Clients begin
+// with different contracts. It returns nil if no contract has a request left.
+func (c *client) takeRequest() *account {
+	for range c.contracts {
+		next := c.contracts[c.nextContract%len(c.contracts)]
+		c.nextContract++
+		if a := next.takeRequest(); a != nil {
+			return a
+		}
+	}
+	return nil
+}
+
+// sendOnce sends a request of an account, counts its result for the process, and reports whether it was answered. After a broken connection
 // it is not known whether the request was counted. After a 503 it was not, or its refund follows. An instance appends ticks
-// and refunds in order, so a request that is served later shows that the earlier refunds are done.
-func (c *client) sendOnce(ctx context.Context) bool {
+// and refunds of an account in order, so a request that is served later shows that the earlier refunds are done.
+func (c *client) sendOnce(ctx context.Context, a *account) bool {
 	if c.conn == nil && !c.connect(ctx) {
 		return false
 	}
+	t := c.process.tallies[a.number]
 	began := time.Now()
-	status, err := c.conn.Send(c.process.request)
+	status, err := c.conn.Send(t.request)
 	switch {
 	case err != nil:
-		c.process.broken.Add(1)
+		t.broken.Add(1)
 		c.disconnect()
 		return false
 	case status == http.StatusServiceUnavailable:
-		c.process.unavailable.Add(1)
-		c.process.openRefunds.Add(1)
+		t.unavailable.Add(1)
+		t.openRefunds.Add(1)
 		return false
 	case status == http.StatusOK:
-		c.process.served.Add(1)
-		c.process.openRefunds.Store(0)
+		t.served.Add(1)
+		t.openRefunds.Store(0)
 		c.served.Add(1)
 		c.latencies.Record(time.Since(began))
 	case status == http.StatusTooManyRequests:
 		// The first 429 ends the time in which PerSecond is measured.
-		c.process.refused.Add(1)
-		c.firstRefusal.CompareAndSwap(0, int64(time.Since(c.began)))
+		t.refused.Add(1)
+		if c.firstRefusal.Load() == nil {
+			c.firstRefusal.CompareAndSwap(nil, &refusal{time.Since(c.began), c.served.Load()})
+		}
 	default:
-		c.process.unexpected.Add(1)
+		t.unexpected.Add(1)
 	}
+	c.answered.Add(1)
 	return true
 }
 

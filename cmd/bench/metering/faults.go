@@ -1,7 +1,6 @@
 package metering
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"fmt"
@@ -14,7 +13,6 @@ import (
 	"time"
 
 	"lieudit/cmd/bench/harness"
-	"lieudit/schemas/event"
 )
 
 // nodeKills is how often the node is killed in a run with chaos.
@@ -22,31 +20,30 @@ const nodeKills = 2
 
 // fault is a kill of a process, which is started again after a pause.
 type fault struct {
-	afterServed int64     // requests that all instances have served
-	instance    *instance // nil: the node
-	pause       time.Duration
+	afterAnswered int64     // requests that all instances have answered
+	instance      *instance // nil: the node
+	pause         time.Duration
 }
 
 // planFaults draws the kills of a seed, in the order in which they happen: every instance once, the node nodeKills times.
-// They happen after 5 to 85 % of the requests that can be served, so that there is load before and after each.
+// They happen after 5 to 85 % of the requests, so that there is load before and after each. Caps are met in this time too.
 func (r *run) planFaults(rng *rand.Rand) (all []fault) {
 	if !r.Chaos {
 		return nil
 	}
 	victims := append(slices.Clone(r.instances), make([]*instance, nodeKills)...)
 	for _, i := range victims {
-		// No more than Cap requests are served, so a kill beyond that would never come.
 		share := 0.05 + 0.8*rng.Float64()
-		all = append(all, fault{int64(share * float64(min(r.Cap, r.Requests))), i, time.Duration(rng.Int64N(int64(300 * time.Millisecond)))})
+		all = append(all, fault{int64(share * float64(r.Requests*int64(r.Contracts))), i, time.Duration(rng.Int64N(int64(300 * time.Millisecond)))})
 	}
-	slices.SortFunc(all, func(a, b fault) int { return cmp.Compare(a.afterServed, b.afterServed) })
+	slices.SortFunc(all, func(a, b fault) int { return cmp.Compare(a.afterAnswered, b.afterAnswered) })
 	return all
 }
 
 // injectFaults injects the faults, one after another, until the clients are done.
 func (r *run) injectFaults(ctx context.Context, faults []fault) error {
 	for _, f := range faults {
-		if !r.waitServed(ctx, f.afterServed) {
+		if !r.waitAnswered(ctx, f.afterAnswered) {
 			return nil
 		}
 		kill := r.killNode
@@ -60,9 +57,9 @@ func (r *run) injectFaults(ctx context.Context, faults []fault) error {
 	return nil
 }
 
-// waitServed waits until n requests have been served. It returns false if the clients finished first.
-func (r *run) waitServed(ctx context.Context, served int64) bool {
-	for r.served.Load() < served {
+// waitAnswered waits until n requests have been answered. It returns false if the clients finished first.
+func (r *run) waitAnswered(ctx context.Context, n int64) bool {
+	for r.answered.Load() < n {
 		select {
 		case <-ctx.Done():
 			return false
@@ -75,7 +72,7 @@ func (r *run) waitServed(ctx context.Context, served int64) bool {
 }
 
 // killInstance kills the first process of an instance and starts the second on the same address, so that the clients find it.
-// The clients use the key of the second process from before its start: the first has ended, so no request with the new key
+// The clients use the keys of the second process from before its start: the first has ended, so no request with a new key
 // can reach it.
 func (r *run) killInstance(ctx context.Context, f fault) error {
 	i := f.instance
@@ -193,9 +190,6 @@ func (c *cutProxy) relay(from net.Conn) {
 	back.Wait()
 }
 
-// tickType is in the bytes of each append of a tick: the protocol sends the type of an event as text.
-var tickType = []byte(event.UsageTicked{}.EventType())
-
 // forward relays what the instance sends, until it ends or is cut. It looks for ticks in each chunk that a read returns: a tick whose type is
 // split between two chunks passes unseen. If isMuted is set, relay discards what the node sends.
 func (c *cutProxy) forward(from, to net.Conn, isMuted *atomic.Bool) {
@@ -225,7 +219,7 @@ func (c *cutProxy) forward(from, to net.Conn, isMuted *atomic.Bool) {
 // drawChance draws a number from 0 to below 1 if the chunk contains a tick. It returns 1, which never cuts, for any other chunk and while cuts
 // are paused.
 func (c *cutProxy) drawChance(chunk []byte) float64 {
-	if c.isPaused.Load() || !bytes.Contains(chunk, tickType) {
+	if c.isPaused.Load() || !hasTick(chunk) {
 		return 1
 	}
 	c.mu.Lock()

@@ -1,17 +1,21 @@
-// Package metering tests that the service counts requests exactly. Several instances share one log node and one account with a small quota, and
-// clients send more requests than the quota allows. If chaos is requested, processes are killed and connections are cut meanwhile. Then the log
-// is folded again and compared with the clients' answers. Only a broken promise of the service is a violation, so a request without an answer
-// may be billed or not.
+// Package metering tests that the service counts requests exactly. Several instances share one log node. Several contracts, one of them an agency
+// with sub-clients, have small quotas, and clients send more requests than these allow. If chaos is requested, processes are killed and
+// connections are cut meanwhile. Then the log is folded again and compared with the clients' answers, account by account and contract by
+// contract, and the service itself reconciles its read models with the log. Only a broken promise of the service is a violation, so a request
+// without an answer may be billed or not.
 //
-//	Run ──> startInstances ──> startClients: client ──> measure.Client.Send ──> counters of process
+//	Run ──> startInstances: openContracts ──> startClients: client ──> measure.Client.Send ──> a tally of each account in each process
 //	   ├──> injectFaults: killInstance, killNode; cutProxy between instance and node
-//	   └──> foldLog ──> logTotals ──> buildReport ──> Report with its violations
+//	   ├──> foldLog ──> logTotals
+//	   ├──> reconcile, by each instance once more ──> reconciliation
+//	   └──> buildReport ──> Report with its violations
 //
 // An instance counts waiting requests in one event of the log, a tick, and serves them once that event counts. A tick that repeats another or
-// would exceed the quota does not count: it is void. A request that was counted and could not be served is refunded by a later event.
+// would exceed the quota does not count: it is void. A request that was counted and could not be served is refunded by a later event. How ticks
+// lie in streams is known to fold.go alone.
 //
 // A request is answered once a complete answer other than 5xx has come; a client sends it again until then. Each process of an instance has a
-// key of its own, so that the log shows which process counted what.
+// key of its own for each account, so that the log shows which process counted what.
 package metering
 
 import (
@@ -30,7 +34,6 @@ import (
 	"lieudit/cmd/bench/harness"
 	"lieudit/cmd/bench/measure"
 	"lieudit/http/api"
-	"lieudit/schemas/plan"
 )
 
 // Options are the parameters of a run. All but Postgres, Chaos and Seed are required.
@@ -39,8 +42,9 @@ type Options struct {
 	Postgres    string // of the read models; SQLite when empty
 	Instances   int
 	Connections int    // to each instance
-	Cap         int64  // requests that the account may make: its quota
-	Requests    int64  // to be answered, over all connections
+	Contracts   int    // the last is an agency with three sub-clients, unless it is the only one
+	Cap         int64  // requests that the last contract may make; see newContracts
+	Requests    int64  // to be answered for each contract, over all connections
 	Path        string // that is requested, below the API's base
 	Chaos       bool   // inject faults
 	Seed        uint64 // of the faults
@@ -53,10 +57,7 @@ type Incident struct {
 	What string        `json:"what"`
 }
 
-const (
-	account  = "metered" // the account that is billed
-	nodeName = "node"
-)
+const nodeName = "node"
 
 // run is one run of the test. All clients use its atomic fields. mu guards the incidents. The other fields are written by Run
 // before the clients start; only node, and the service of an instance, are replaced later, by injectFaults.
@@ -64,15 +65,22 @@ type run struct {
 	Options
 	workDir      harness.WorkDir
 	node         *harness.Process
+	contracts    []*contract
 	instances    []*instance
-	unsent       atomic.Int64 // requests that no client has begun
 	served       atomic.Int64 // requests answered with 200
+	answered     atomic.Int64 // with anything else than 5xx
 	began        time.Time
-	firstRefusal atomic.Int64  // nanoseconds until the first answer of 429; 0: there was none
-	done         chan struct{} // closed when every request is answered
+	firstRefusal atomic.Pointer[refusal] // nil: there was none
+	done         chan struct{}           // closed when every request is answered
 
 	mu        sync.Mutex
 	incidents []Incident
+}
+
+// refusal is the state at an answer of 429.
+type refusal struct {
+	after  time.Duration // the first request
+	served int64         // requests by then
 }
 
 // instance is one data folder, on which one process after another serves.
@@ -92,13 +100,18 @@ const processesPerInstance = 2
 // process is one process of an instance, from its start to its end, with the counts of its answers.
 type process struct {
 	name    string
+	address string
+	tallies []*tally // by account.number
+	killed  bool
+}
+
+// tally counts the answers of one process to the requests of one account.
+type tally struct {
 	key     string // the id of its key
 	token   string
-	address string
 	request []byte // with its key
-	killed  bool
 
-	// The number of its answers of 200, 429 and 503, of connections that broke before an answer, and of other answers.
+	// The number of answers of 200, 429 and 503, of connections that broke before an answer, and of other answers.
 	served, refused, unavailable, broken, unexpected atomic.Int64
 
 	// openRefunds is how many requests were answered with 503 since the last served one: their ticks may not have been refunded yet.
@@ -107,12 +120,11 @@ type process struct {
 
 // Run runs the test once and reports on it. The error is the reason why it could not be completed; violations are in the report.
 func Run(ctx context.Context, o Options) (_ Report, err error) {
-	r := &run{Options: o, done: make(chan struct{})}
+	r := &run{Options: o, contracts: newContracts(o), done: make(chan struct{})}
 	if r.workDir, err = harness.NewWorkDir(o.Dir); err != nil {
 		return Report{}, err
 	}
 	defer func() { err = errors.Join(err, r.workDir.Remove()) }()
-	r.unsent.Store(o.Requests)
 	// Everything is started before the clock, so that no fault and no cut connection disturbs a start.
 	defer r.killAll()
 	if err := r.startInstances(ctx, rand.New(rand.NewPCG(o.Seed, 1))); err != nil {
@@ -133,15 +145,19 @@ func Run(ctx context.Context, o Options) (_ Report, err error) {
 	if err := r.stopInstances(); err != nil {
 		return Report{}, err
 	}
-	totals, err := foldLog(ctx, r.workDir.SocketPath(nodeName))
+	totals, err := r.foldLog(ctx)
+	if err != nil {
+		return Report{}, err
+	}
+	reconciled, err := r.reconcile(ctx)
 	if err != nil {
 		return Report{}, err
 	}
 	// Clients also return if ctx ends, and a report on a part of the requests would show false violations.
-	return r.buildReport(totals, took), ctx.Err()
+	return r.buildReport(totals, reconciled, took), ctx.Err()
 }
 
-// startInstances starts the node and the instances and opens the account, with a key for each process that any instance may
+// startInstances starts the node and the instances and opens the accounts, with keys for each process that any instance may
 // have. The first instance starts alone, because the first one of a log leaves the operator's token in its folder.
 func (r *run) startInstances(ctx context.Context, rng *rand.Rand) (err error) {
 	if r.node, err = harness.StartNode(ctx, r.workDir, nodeName); err != nil {
@@ -164,7 +180,7 @@ func (r *run) startInstances(ctx context.Context, rng *rand.Rand) (err error) {
 	}
 	// The keys are issued while the other instances start.
 	var others errgroup.Group
-	others.Go(func() error { return r.openAccount(ctx) })
+	others.Go(func() error { return r.openContracts(ctx) })
 	for _, i := range r.instances[1:] {
 		others.Go(func() error { return r.startReady(ctx, i) })
 	}
@@ -173,7 +189,10 @@ func (r *run) startInstances(ctx context.Context, rng *rand.Rand) (err error) {
 	}
 	for _, i := range r.instances {
 		for _, p := range i.processes {
-			p.address, p.request = i.service.API, measure.EncodeGet(i.service.API, api.Base+r.Path, p.token)
+			p.address = i.service.API
+			for _, t := range p.tallies {
+				t.request = measure.EncodeGet(p.address, api.Base+r.Path, t.token)
+			}
 		}
 		if err := i.waitKeyKnown(ctx); err != nil {
 			return err
@@ -208,34 +227,6 @@ func (r *run) startInstance(ctx context.Context, i *instance, listen string) (er
 	return err
 }
 
-// openAccount opens the account with Cap as its quota, on DISCOVERY if that plan allows it, otherwise on BUSINESS. It issues the keys of all
-// processes before any load, so that no key is issued while an instance is down.
-func (r *run) openAccount(ctx context.Context) error {
-	admin, err := r.instances[0].service.AdminClient()
-	if err != nil {
-		return err
-	}
-	name := plan.Discovery
-	if p, ok := plan.Lookup(name); ok && r.Cap > p.DefaultQuota {
-		name = plan.Business
-	}
-	if _, err := admin.OpenAccount(ctx, account, name, r.Cap); err != nil {
-		return err
-	}
-	for _, i := range r.instances {
-		for n := range processesPerInstance {
-			p := &process{name: fmt.Sprintf("%s, life %d", i.name, n+1)}
-			key, err := admin.IssueKey(ctx, account, p.name)
-			if err != nil {
-				return err
-			}
-			p.key, p.token = key.ID, key.Token
-			i.processes = append(i.processes, p)
-		}
-	}
-	return nil
-}
-
 // waitKeyKnown waits until an instance knows its last key, and so the earlier ones. It requests a path that does not exist:
 // with a valid key the answer is 404, and the request is not counted.
 func (i *instance) waitKeyKnown(ctx context.Context) error {
@@ -244,7 +235,8 @@ func (i *instance) waitKeyKnown(ctx context.Context) error {
 		return err
 	}
 	defer c.Close()
-	request := measure.EncodeGet(i.service.API, api.Base+"/nowhere", i.processes[len(i.processes)-1].token)
+	last := i.processes[len(i.processes)-1].tallies
+	request := measure.EncodeGet(i.service.API, api.Base+"/nowhere", last[len(last)-1].token)
 	return harness.Retry(ctx, 10*time.Second, 5*time.Millisecond, func() error {
 		status, err := c.Send(request)
 		switch {

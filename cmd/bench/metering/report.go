@@ -1,23 +1,15 @@
 package metering
 
 import (
-	"context"
-	"errors"
 	"fmt"
-	"log/slog"
 	"time"
-
-	"lieudit/eventstore"
-	"lieudit/eventstore/esdb"
-	"lieudit/schemas/event"
-	"lieudit/schemas/usagefold"
 )
 
 // Report is the result of a run. Without violations, metering was exact. The JSON of a process names its instance id
 // incarnation.
 type Report struct {
 	Seed       uint64     `json:"seed"`
-	Cap        int64      `json:"cap"`
+	Cap        int64      `json:"cap"`         // of all contracts together
 	Answered   int64      `json:"answered"`    // complete answers other than 5xx
 	Served     int64      `json:"served"`      // of these, 200
 	Refused    int64      `json:"refused_429"` // of these, 429
@@ -27,12 +19,26 @@ type Report struct {
 	Ticks      int64      `json:"ticks"`
 	VoidTicks  int64      `json:"ticks_void"`
 	Refunded   int64      `json:"refunded"` // requests whose tick was refunded
+	Unlisted   int64      `json:"unlisted"` // billed without an answer and not listed by reconcile
 	Seconds    float64    `json:"seconds"`
 	PerSecond  float64    `json:"served_per_second"` // until the first 429
+	Contracts  []Contract `json:"contracts"`
 	Instances  []Instance `json:"instances"`
 	Processes  []Process  `json:"lives"`
 	Incidents  []Incident `json:"incidents"`
 	Violations []string   `json:"violations"`
+}
+
+// Contract is what clients got of a contract, and what the log counts of it. Accounts are those of an agency, itself the first;
+// its Served and Counted are without its sub-clients there.
+type Contract struct {
+	ID         string     `json:"id"`
+	Cap        int64      `json:"cap"`
+	Served     int64      `json:"served"`
+	Refused    int64      `json:"refused_429"`
+	Counted    int64      `json:"counted"`
+	MaxCounted int64      `json:"counted_at_most"` // at any position of the log
+	Accounts   []Contract `json:"accounts,omitempty"`
 }
 
 // Instance is the sum over all processes of an instance. The latencies are in milliseconds.
@@ -57,25 +63,57 @@ type Process struct {
 
 // buildReport compares the clients' answers with the log. Differences that the service does not promise to avoid are figures of the report; all
 // others are violations. It may be called once.
-func (r *run) buildReport(totals *logTotals, took time.Duration) Report {
+func (r *run) buildReport(totals *logTotals, reconciled []reconciliation, took time.Duration) Report {
 	rep := Report{
-		Seed: r.Seed, Cap: r.Cap, Served: r.served.Load(), Events: totals.events, Ticks: totals.ticks, VoidTicks: totals.void,
+		Seed: r.Seed, Served: r.served.Load(), Events: totals.events, Ticks: totals.ticks, VoidTicks: totals.void,
 		Refunded: totals.refunded, Seconds: took.Seconds(), Incidents: r.incidents, Violations: []string{},
 	}
 	for _, i := range r.instances {
 		rep.Instances = append(rep.Instances, i.summary())
 		for _, p := range i.processes {
-			rep.addProcess(p, totals, int64(r.Connections))
+			rep.addProcess(p, r.allAccounts(), totals, int64(r.Connections))
 		}
 	}
-	until := took
-	if refusedAfter := r.firstRefusal.Load(); refusedAfter > 0 {
-		until = time.Duration(refusedAfter)
+	for _, c := range r.contracts {
+		rep.addContract(r.summarizeContract(c, totals), c, r.Chaos)
 	}
-	rep.PerSecond = float64(min(rep.Served, r.Cap)) / until.Seconds()
+	for _, got := range reconciled {
+		rep.checkReconciliation(got, totals)
+	}
+	if len(reconciled) > 0 {
+		listed := listedUnanswered(reconciled[0])
+		for _, p := range rep.Processes {
+			rep.Unlisted += max(p.BilledUnanswered-listed[p.InstanceID], 0)
+		}
+	}
+	until := refusal{took, rep.Served}
+	if first := r.firstRefusal.Load(); first != nil {
+		until = *first
+	}
+	rep.PerSecond = float64(until.served) / until.after.Seconds()
 	rep.Answered = rep.Served + rep.Refused
-	rep.checkTotals(totals.maxCounted, r.Requests, r.Chaos)
 	return rep
+}
+
+// summarizeContract adds up the answers of all processes for a contract.
+func (r *run) summarizeContract(c *contract, totals *logTotals) Contract {
+	sum := Contract{ID: c.id, Cap: c.cap, MaxCounted: totals.maxCounted[c.id]}
+	for _, a := range c.accounts {
+		one := Contract{ID: a.id, Cap: a.quota, MaxCounted: totals.maxCounted[a.id]}
+		for _, i := range r.instances {
+			for _, p := range i.processes {
+				t := p.tallies[a.number]
+				one.Served += t.served.Load()
+				one.Refused += t.refused.Load()
+				one.Counted += totals.countedByKey[t.key]
+			}
+		}
+		sum.Served, sum.Refused, sum.Counted = sum.Served+one.Served, sum.Refused+one.Refused, sum.Counted+one.Counted
+		if c.isAgency() {
+			sum.Accounts = append(sum.Accounts, one)
+		}
+	}
+	return sum
 }
 
 // summary merges the latencies of all connections into those of the first. It may be called once.
@@ -85,131 +123,87 @@ func (i *instance) summary() Instance {
 	return Instance{i.name, int64(f.Samples), f.P50, f.P99}
 }
 
-// addProcess checks one process and adds it to the report. The log must count the requests that it served, and beyond that at most those whose
-// connection broke and, if it was killed, those that it answered with 503 and may not have refunded. The latter are at most one for each
-// connection. A process that counted and served nothing and was not killed is omitted.
-func (rep *Report) addProcess(p *process, totals *logTotals, connections int64) {
-	checked := Process{
-		Name: p.name, InstanceID: totals.instanceByKey[p.key], Killed: p.killed, Served: p.served.Load(),
-		Counted: totals.countedByKey[p.key], InFlight: p.broken.Load(),
+// addProcess checks one process, account by account, and adds it to the report. A process that counted and served nothing and was not killed is
+// omitted.
+func (rep *Report) addProcess(p *process, accounts []*account, totals *logTotals, connections int64) {
+	sum := Process{Name: p.name, Killed: p.killed}
+	for _, a := range accounts {
+		t := p.tallies[a.number]
+		one := rep.checkTally(p.name+", "+a.id, t, totals.countedByKey[t.key], p.killed, connections)
+		if id := totals.instanceByKey[t.key]; id != "" {
+			sum.InstanceID = id
+		}
+		sum.Served, sum.Counted, sum.BilledUnanswered = sum.Served+one.Served, sum.Counted+one.Counted, sum.BilledUnanswered+one.BilledUnanswered
+		sum.InFlight, sum.OpenRefunds = sum.InFlight+one.InFlight, sum.OpenRefunds+one.OpenRefunds
+		rep.Refused += t.refused.Load()
+		rep.Retried += t.unavailable.Load() + t.broken.Load()
 	}
-	if p.killed {
-		checked.OpenRefunds = min(p.openRefunds.Load(), connections)
-	}
-	checked.BilledUnanswered = checked.Counted - checked.Served
-	rep.Refused += p.refused.Load()
-	rep.Retried += p.unavailable.Load() + p.broken.Load()
-	rep.Counted += checked.Counted
-	switch {
-	case checked.BilledUnanswered < 0:
-		rep.addViolation("%s: %d requests were served that the log does not count", p.name, -checked.BilledUnanswered)
-	case checked.BilledUnanswered > checked.InFlight+checked.OpenRefunds:
-		rep.addViolation("%s: %d requests are billed without an answer, no more than %d can have been on their way", p.name, checked.BilledUnanswered, checked.InFlight+checked.OpenRefunds)
-	case !p.killed && checked.InstanceID != "" && !totals.endedInstances[checked.InstanceID]:
+	rep.Counted += sum.Counted
+	if !p.killed && sum.InstanceID != "" && !totals.endedInstances[sum.InstanceID] {
 		rep.addViolation("%s: it ended in good order, but does not say so on the log", p.name)
 	}
-	if n := p.unexpected.Load(); n > 0 {
-		rep.addViolation("%s: %d answers are neither 200 nor 429 nor 503", p.name, n)
-	}
-	if checked.InstanceID != "" || checked.Served > 0 || p.killed {
-		rep.Processes = append(rep.Processes, checked)
+	if sum.InstanceID != "" || sum.Served > 0 || p.killed {
+		rep.Processes = append(rep.Processes, sum)
 	}
 }
 
-// checkTotals checks the sums over all processes. Without chaos, exactly as many requests are served as the cap allows; with
-// chaos, requests without an answer may use up a part of it.
-func (rep *Report) checkTotals(maxCounted, requests int64, chaos bool) {
-	switch {
-	case rep.Served > rep.Cap:
-		rep.addViolation("%d requests were served, the cap is %d", rep.Served, rep.Cap)
-	case maxCounted > rep.Cap:
-		rep.addViolation("the log counted %d at once, the cap is %d", maxCounted, rep.Cap)
-	case !chaos && rep.Served != min(rep.Cap, requests):
-		rep.addViolation("%d requests were served, not exactly %d", rep.Served, min(rep.Cap, requests))
+// checkTally checks the answers of one process for one account. The log must count the requests that it served, and beyond that at most those
+// whose connection broke and, if it was killed, those that it answered with 503 and may not have refunded. The latter are at most one for each
+// connection.
+func (rep *Report) checkTally(name string, t *tally, counted int64, killed bool, connections int64) Process {
+	one := Process{Served: t.served.Load(), Counted: counted, InFlight: t.broken.Load()}
+	if killed {
+		one.OpenRefunds = min(t.openRefunds.Load(), connections)
 	}
-	if rep.Answered != requests {
-		rep.addViolation("%d requests were answered, %d were sent", rep.Answered, requests)
+	one.BilledUnanswered = one.Counted - one.Served
+	switch {
+	case one.BilledUnanswered < 0:
+		rep.addViolation("%s: %d requests were served that the log does not count", name, -one.BilledUnanswered)
+	case one.BilledUnanswered > one.InFlight+one.OpenRefunds:
+		rep.addViolation("%s: %d requests are billed without an answer, no more than %d can have been on their way", name, one.BilledUnanswered, one.InFlight+one.OpenRefunds)
+	}
+	if n := t.unexpected.Load(); n > 0 {
+		rep.addViolation("%s: %d answers are neither 200 nor 429 nor 503", name, n)
+	}
+	return one
+}
+
+// addContract checks the sums over all processes for a contract and its accounts, and adds them to the report. Without chaos, exactly
+// as many requests are served as the caps allow; with chaos, requests without an answer may use up a part of them.
+func (rep *Report) addContract(sum Contract, c *contract, chaos bool) {
+	rep.Contracts = append(rep.Contracts, sum)
+	rep.Cap += sum.Cap
+	rep.checkCap(sum)
+	for _, one := range sum.Accounts {
+		// The counts of the agency's own account are within the contract's, which are checked.
+		if one.ID != sum.ID {
+			rep.checkCap(one)
+		}
+		if one.Refused > 0 && one.MaxCounted < one.Cap && sum.MaxCounted < sum.Cap {
+			rep.addViolation("%s: %d requests were refused, but the log counted no more than %d of %d, and %d of %d of %s", one.ID, one.Refused, one.MaxCounted, one.Cap, sum.MaxCounted, sum.Cap, sum.ID)
+		}
+	}
+	if len(sum.Accounts) == 0 && sum.Refused > 0 && sum.MaxCounted < sum.Cap {
+		rep.addViolation("%s: %d requests were refused, but the log counted no more than %d of %d", sum.ID, sum.Refused, sum.MaxCounted, sum.Cap)
+	}
+	if want := c.expectServed(); !chaos && sum.Served != want {
+		rep.addViolation("%s: %d requests were served, not exactly %d", sum.ID, sum.Served, want)
+	}
+	if answered := sum.Served + sum.Refused; answered != c.requests {
+		rep.addViolation("%s: %d requests were answered, %d were sent", sum.ID, answered, c.requests)
+	}
+}
+
+// checkCap checks that no more was served, and no more counted at any position of the log, than a contract or an account may have.
+func (rep *Report) checkCap(of Contract) {
+	switch {
+	case of.Served > of.Cap:
+		rep.addViolation("%s: %d requests were served, the cap is %d", of.ID, of.Served, of.Cap)
+	case of.MaxCounted > of.Cap:
+		rep.addViolation("%s: the log counted %d at once, the cap is %d", of.ID, of.MaxCounted, of.Cap)
 	}
 }
 
 func (rep *Report) addViolation(format string, args ...any) {
 	rep.Violations = append(rep.Violations, fmt.Sprintf(format, args...))
-}
-
-// logTotals are the sums that foldLog finds on the log.
-type logTotals struct {
-	countedByKey   map[string]int64  // requests
-	instanceByKey  map[string]string // the id of the instance that counted for the key
-	endedInstances map[string]bool   // instances that appended that they ended
-	maxCounted     int64             // requests of the account, the most at any position of the log
-	events         int64             // of usage
-	ticks, void    int64             // void: the ticks that do not count
-	refunded       int64             // requests
-}
-
-// foldLog reads the events of usage and of instances from the whole log of a node and folds them, as the service folds them.
-// An account has a stream for each of its periods.
-func foldLog(ctx context.Context, socket string) (_ *logTotals, err error) {
-	store, err := esdb.Open(ctx, "esdb+unix://"+socket, slog.New(slog.DiscardHandler))
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, store.Close()) }()
-	totals := &logTotals{countedByKey: map[string]int64{}, instanceByKey: map[string]string{}, endedInstances: map[string]bool{}}
-	periods := map[string]*usagefold.PeriodUsage{}
-	for signal, err := range store.ReadAll(ctx, eventstore.Checkpoint{}, eventstore.Filter{"usage", "incarnation"}) {
-		if err != nil {
-			return nil, fmt.Errorf("read the log: %w", err)
-		}
-		if signal.Kind != eventstore.EventAppeared {
-			continue
-		}
-		e, err := event.Decode(signal.Event.Type, signal.Event.Data)
-		if err != nil {
-			return nil, err
-		}
-		totals.applyRecord(periods, signal.Event, e)
-	}
-	// Only the final counts are billed: refunds have lowered them by then.
-	for _, period := range periods {
-		for at, n := range period.Lines {
-			totals.countedByKey[at.Key] += n
-		}
-	}
-	return totals, nil
-}
-
-// applyRecord folds one event with the fold of the service (package usagefold), which decides whether each tick counts. So this test does not
-// check the rules of the fold. It checks that the answers to clients agree with it.
-func (t *logTotals) applyRecord(periods map[string]*usagefold.PeriodUsage, r eventstore.RecordedEvent, e event.Event) {
-	switch e := e.(type) {
-	case event.InstanceStarted:
-		return
-	case event.InstanceEnded:
-		t.endedInstances[e.InstanceID] = true
-		return
-	}
-	period := periods[r.Stream]
-	if period == nil {
-		period = usagefold.NewPeriodUsage()
-		periods[r.Stream] = period
-	}
-	// maxCounted is taken after each event: a cap that was exceeded for a moment is a violation too.
-	verdict := period.Apply(e, r.Time)
-	t.events++
-	t.maxCounted = max(t.maxCounted, period.Used(period.Contract))
-	switch e := e.(type) {
-	case event.UsageTicked:
-		t.ticks++
-		if verdict != usagefold.Counted {
-			t.void++
-		}
-		for _, c := range e.Counts {
-			t.instanceByKey[c.Key] = e.InstanceID
-		}
-	case event.UsageRefunded:
-		for _, c := range e.Counts {
-			t.refunded += c.Requests
-		}
-	}
 }
