@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"log/slog"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -14,12 +15,15 @@ import (
 	"time"
 
 	"lieudit/cmd/bench/chaos"
+	"lieudit/cmd/bench/harness"
 	"lieudit/cmd/bench/metering"
 	"lieudit/cmd/bench/places"
 	"lieudit/cmd/bench/stranger"
 	"lieudit/cmd/lieudit/cli"
 	"lieudit/cmd/terminal"
+	"lieudit/eventstore"
 	"lieudit/eventstore/deadlinetest"
+	"lieudit/eventstore/esdb"
 	"lieudit/eventstore/leveltest"
 	"lieudit/queries/route/routerprocess"
 	"lieudit/queries/route/routertest"
@@ -305,6 +309,65 @@ func TestBenchAPIReportsSpeedAndUsageEvents(t *testing.T) {
 	if runtime.GOOS == "linux" && (f.Empty <= 0 || f.Processor <= f.Empty) {
 		t.Errorf("a request takes %v µs of processor, and %v in an empty handler", f.Processor, f.Empty)
 	}
+}
+
+// What the figures say was written is what a fold of the log finds: both runs together, because the second finds the log of the first.
+func TestBenchUsageMeasuresAServerThatRunsAlready(t *testing.T) {
+	leveltest.Need(t, leveltest.Whole, "")
+	t.Setenv(asProgramVariable, "1")
+	w, err := harness.NewWorkDir(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { w.Remove() })
+	node, err := harness.StartNode(t.Context(), w, "node")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(node.Kill)
+	var events, bytes float64
+	for range 2 {
+		code, out, stderr := runCommand(t, "bench usage --only figures --log eventstore --eventstore esdb+unix://"+w.SocketPath("node")+
+			" --connections 2 --accounts 1 --seconds 1 --turns 1 --json --dir "+t.TempDir())
+		if code != 0 || strings.Count(out, "\n") != 2 || !strings.Contains(out, "verify") {
+			t.Fatalf("exit %d: %s%s; want figures of two paths", code, out, stderr)
+		}
+		for line := range strings.Lines(out) {
+			var f struct {
+				Log     string
+				Samples float64
+				Events  float64 `json:"events_per_million"`
+				MB      float64 `json:"log_MB_per_million"`
+			}
+			if err := json.Unmarshal([]byte(line), &f); err != nil || f.Log != "eventstore" {
+				t.Errorf("%q: %v", line, err)
+			}
+			events, bytes = events+f.Samples*f.Events/1e6, bytes+f.Samples*f.MB
+		}
+	}
+	wantEvents, wantBytes := foldUsage(t, "esdb+unix://"+w.SocketPath("node"))
+	if events < 0.9*wantEvents || events > wantEvents || bytes < 0.9*wantBytes || bytes > 1.5*wantBytes {
+		t.Errorf("the figures say %v events and %v bytes; the log has %v with %v", events, bytes, wantEvents, wantBytes)
+	}
+}
+
+// foldUsage counts the events of usage on a log, and their bytes.
+func foldUsage(t *testing.T, url string) (events, bytes float64) {
+	t.Helper()
+	store, err := esdb.Open(t.Context(), url, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { store.Close() })
+	for signal, err := range store.ReadAll(t.Context(), eventstore.Checkpoint{}, eventstore.Filter{"usage"}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if e := signal.Event; signal.Kind == eventstore.EventAppeared {
+			events, bytes = events+1, bytes+float64(len(e.Stream)+len(e.Type)+len(e.Data)+len(e.Metadata))
+		}
+	}
+	return events, bytes
 }
 
 // The file has no ids, which the first try refuses with an --id that the second one takes. Its first site stands 40 km off.
