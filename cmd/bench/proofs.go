@@ -134,9 +134,14 @@ func (p program) proveMetering(ctx context.Context, c *cli.Command) error {
 	return violated
 }
 
-// printMeteringReport prints the incidents, tables of contracts, of instances and of their processes, the totals and the violations.
+// printMeteringReport prints the incidents but cut connections, which it counts, tables of contracts, of instances and of their processes, the totals and the violations.
 func (p program) printMeteringReport(rep metering.Report) (err error) {
+	cuts := int64(0)
 	for _, i := range rep.Incidents {
+		if i.Cut {
+			cuts++
+			continue
+		}
 		err = errors.Join(err, p.PrintLine("%8.3f s  %s", i.At.Seconds(), i.What))
 	}
 	count := func(n int64) string { return terminal.GroupThousands(int(n)) }
@@ -160,7 +165,7 @@ func (p program) printMeteringReport(rep metering.Report) (err error) {
 		"seed", strconv.FormatUint(rep.Seed, 10),
 		"cap", count(rep.Cap),
 		"answered", fmt.Sprintf("%s in %.1f s: %s with 200, %s with 429", count(rep.Answered), rep.Seconds, count(rep.Served), count(rep.Refused)),
-		"tried again", count(rep.Retried),
+		"tried again", fmt.Sprintf("%s after a 503 or a broken connection; connections to the node were cut %s times", count(rep.Retried), count(cuts)),
 		"not listed", fmt.Sprintf("%s billed without an answer that reconcile does not list", count(rep.Unlisted)),
 		"counted", fmt.Sprintf("%s by the log, in %s ticks of which %s void; %s refunded", count(rep.Counted), count(rep.Ticks), count(rep.VoidTicks), count(rep.Refunded)),
 		"served a second", count(int64(rep.PerSecond)),

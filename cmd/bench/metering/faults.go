@@ -127,8 +127,10 @@ type cutProxy struct {
 func newCutProxy(ctx context.Context, r *run, i *instance, seed uint64) (*cutProxy, error) {
 	c := &cutProxy{
 		name: fmt.Sprintf("cut-%d", i.number), nodePath: r.workDir.SocketPath(nodeName),
-		onCut: func(what string) { r.logIncident("%s: connection to the node cut, %s", i.name, what) },
-		rng:   rand.New(rand.NewPCG(seed, 3)), open: map[net.Conn]bool{},
+		onCut: func(what string) {
+			r.addIncident(Incident{What: i.name + ": connection to the node cut, " + what, Cut: true})
+		},
+		rng: rand.New(rand.NewPCG(seed, 3)), open: map[net.Conn]bool{},
 	}
 	c.isPaused.Store(true)
 	var lc net.ListenConfig

@@ -55,6 +55,7 @@ type Incident struct {
 	At   time.Duration `json:"-"` // after the first request
 	Ms   int64         `json:"ms"`
 	What string        `json:"what"`
+	Cut  bool          `json:"cut,omitempty"` // a connection to the node was cut, of which there are many
 }
 
 const nodeName = "node"
@@ -249,12 +250,17 @@ func (i *instance) waitKeyKnown(ctx context.Context) error {
 	})
 }
 
-// logIncident records an incident at the current time. It is safe for concurrent use.
+// logIncident records a kill or a start at the current time. It is safe for concurrent use.
 func (r *run) logIncident(format string, args ...any) {
-	at := time.Since(r.began)
+	r.addIncident(Incident{What: fmt.Sprintf(format, args...)})
+}
+
+func (r *run) addIncident(i Incident) {
+	i.At = time.Since(r.began)
+	i.Ms = i.At.Milliseconds()
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.incidents = append(r.incidents, Incident{at, at.Milliseconds(), fmt.Sprintf(format, args...)})
+	r.incidents = append(r.incidents, i)
 }
 
 // stopInstances lets all instances end in good order, so that all their appends are done. Connections are no longer cut.
