@@ -76,28 +76,38 @@ func (c *client) sendOnce(ctx context.Context, a *account) bool {
 	switch {
 	case err != nil:
 		t.broken.Add(1)
+		a.unanswered.Add(1)
 		c.disconnect()
 		return false
 	case status == http.StatusServiceUnavailable:
 		t.unavailable.Add(1)
 		t.openRefunds.Add(1)
+		a.unanswered.Add(1)
 		return false
 	case status == http.StatusOK:
 		t.served.Add(1)
 		t.openRefunds.Store(0)
+		a.served.Add(1)
 		c.served.Add(1)
 		c.latencies.Record(time.Since(began))
 	case status == http.StatusTooManyRequests:
-		// The first 429 ends the time in which PerSecond is measured.
 		t.refused.Add(1)
-		if c.firstRefusal.Load() == nil {
-			c.firstRefusal.CompareAndSwap(nil, &refusal{time.Since(c.began), c.served.Load()})
-		}
+		c.noteRefusal(a)
 	default:
 		t.unexpected.Add(1)
 	}
 	c.answered.Add(1)
 	return true
+}
+
+// noteRefusal notes whether a request was refused too early. The first 429 ends the time in which PerSecond is measured.
+func (c *client) noteRefusal(a *account) {
+	if !a.mayBeExhausted(int64(c.Instances * c.Connections)) {
+		a.earlyRefused.Add(1)
+	}
+	if c.firstRefusal.Load() == nil {
+		c.firstRefusal.CompareAndSwap(nil, &refusal{time.Since(c.began), c.served.Load()})
+	}
 }
 
 // connect connects to the instance's current process, and reports whether it did. If the process is still the current one afterwards, no other

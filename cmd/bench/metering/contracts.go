@@ -23,9 +23,14 @@ type contract struct {
 // account is an account that clients send requests for. The account that pays has the contract's cap as its quota.
 type account struct {
 	id       string
+	contract *contract
 	number   int // of all accounts of a run, from 0
 	quota    int64
 	requests int64 // that clients send for it
+
+	served       atomic.Int64 // requests answered with 200
+	unanswered   atomic.Int64 // requests answered with 503, or whose connection broke: each may have been counted
+	earlyRefused atomic.Int64 // requests that were refused while a part of the quota was left
 }
 
 // newContracts plans the contracts of a run. The caps of all but the last are lower, each by the same step, so that they are met
@@ -48,7 +53,7 @@ func newContracts(o Options) (all []*contract) {
 		c.unsent.Store(c.requests)
 		for n, a := range c.accounts {
 			// takeRequest gives the accounts the numbers below requests in turn.
-			a.number, a.requests = i+n, (c.requests+int64(len(c.accounts)-1-n))/int64(len(c.accounts))
+			a.contract, a.number, a.requests = c, i+n, (c.requests+int64(len(c.accounts)-1-n))/int64(len(c.accounts))
 		}
 		all = append(all, c)
 	}
@@ -65,6 +70,17 @@ func (c *contract) takeRequest() *account {
 		return nil
 	}
 	return c.accounts[n%int64(len(c.accounts))]
+}
+
+// mayBeExhausted reports whether an account can have reached its quota, or its contract the cap, when a request was refused. Counted by then are
+// at most the requests that were answered or lost, and those that are on their way on other connections.
+func (a *account) mayBeExhausted(connections int64) bool {
+	own := a.served.Load() + a.unanswered.Load()
+	var all int64
+	for _, other := range a.contract.accounts {
+		all += other.served.Load() + other.unanswered.Load()
+	}
+	return own+connections >= a.quota || all+connections >= a.contract.cap
 }
 
 // expectServed is how many requests are served if each is answered and none is counted without an answer: of each account at

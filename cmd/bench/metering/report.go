@@ -36,6 +36,7 @@ type Contract struct {
 	Cap        int64      `json:"cap"`
 	Served     int64      `json:"served"`
 	Refused    int64      `json:"refused_429"`
+	Early      int64      `json:"refused_early"` // of these, while a part of the quota was left
 	Counted    int64      `json:"counted"`
 	MaxCounted int64      `json:"counted_at_most"` // at any position of the log
 	Accounts   []Contract `json:"accounts,omitempty"`
@@ -99,7 +100,8 @@ func (r *run) buildReport(totals *logTotals, reconciled []reconciliation, took t
 func (r *run) summarizeContract(c *contract, totals *logTotals) Contract {
 	sum := Contract{ID: c.id, Cap: c.cap, MaxCounted: totals.maxCounted[c.id]}
 	for _, a := range c.accounts {
-		one := Contract{ID: a.id, Cap: a.quota, MaxCounted: totals.maxCounted[a.id]}
+		one := Contract{ID: a.id, Cap: a.quota, Early: a.earlyRefused.Load(), MaxCounted: totals.maxCounted[a.id]}
+		sum.Early += one.Early
 		for _, i := range r.instances {
 			for _, p := range i.processes {
 				t := p.tallies[a.number]
@@ -174,17 +176,15 @@ func (rep *Report) addContract(sum Contract, c *contract, chaos bool) {
 	rep.Contracts = append(rep.Contracts, sum)
 	rep.Cap += sum.Cap
 	rep.checkCap(sum)
-	for _, one := range sum.Accounts {
-		// The counts of the agency's own account are within the contract's, which are checked.
-		if one.ID != sum.ID {
+	accounts := sum.Accounts
+	if len(accounts) == 0 {
+		accounts = []Contract{sum}
+	}
+	for _, one := range accounts {
+		rep.checkRefusals(one, sum)
+		if one.ID != sum.ID { // the log's counts of the account that pays are those of the contract
 			rep.checkCap(one)
 		}
-		if one.Refused > 0 && one.MaxCounted < one.Cap && sum.MaxCounted < sum.Cap {
-			rep.addViolation("%s: %d requests were refused, but the log counted no more than %d of %d, and %d of %d of %s", one.ID, one.Refused, one.MaxCounted, one.Cap, sum.MaxCounted, sum.Cap, sum.ID)
-		}
-	}
-	if len(sum.Accounts) == 0 && sum.Refused > 0 && sum.MaxCounted < sum.Cap {
-		rep.addViolation("%s: %d requests were refused, but the log counted no more than %d of %d", sum.ID, sum.Refused, sum.MaxCounted, sum.Cap)
 	}
 	if want := c.expectServed(); !chaos && sum.Served != want {
 		rep.addViolation("%s: %d requests were served, not exactly %d", sum.ID, sum.Served, want)
@@ -206,4 +206,14 @@ func (rep *Report) checkCap(of Contract) {
 
 func (rep *Report) addViolation(format string, args ...any) {
 	rep.Violations = append(rep.Violations, fmt.Sprintf(format, args...))
+}
+
+// checkRefusals checks that requests of an account were refused only when nothing of its quota, or of its contract's cap, was left.
+func (rep *Report) checkRefusals(of, contract Contract) {
+	switch {
+	case of.Early > 0:
+		rep.addViolation("%s: %d requests were refused although a part of the quota was left", of.ID, of.Early)
+	case of.Refused > 0 && of.MaxCounted < of.Cap && contract.MaxCounted < contract.Cap:
+		rep.addViolation("%s: %d requests were refused, but the log never counted its cap of %d", of.ID, of.Refused, of.Cap)
+	}
 }

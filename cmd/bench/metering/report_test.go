@@ -76,6 +76,7 @@ func TestTheCapHoldsForAllProcessesTogether(t *testing.T) {
 		"served below it":            {Contract{Served: 4, Refused: 5, MaxCounted: 5}, false, "not exactly 5"},
 		"below it after a kill":      {Contract{Served: 4, Refused: 5, MaxCounted: 5}, true, ""},
 		"refused below it":           {Contract{Served: 4, Refused: 5, MaxCounted: 4}, true, "5 requests were refused"},
+		"refused early":              {Contract{Served: 5, Refused: 4, MaxCounted: 5, Early: 2}, true, "2 requests were refused although"},
 		"a client without an answer": {Contract{Served: 5, Refused: 3, MaxCounted: 5}, true, "8 requests were answered"},
 	} {
 		one := newContracts(Options{Contracts: 1, Cap: 5, Requests: 9})[0]
@@ -103,6 +104,7 @@ func TestAnAgencyAndItsSubClientsHaveCapsOfTheirOwn(t *testing.T) {
 		"all together below it":    {func(a []Contract) { a[0].Served, a[0].Refused = 11, 9 }, "agency: 39 requests were served, not exactly 40"},
 		"a sub-client, too early":  {func(a []Contract) { a[0].MaxCounted, a[1].MaxCounted = 39, 4 }, "client-1: 15 requests were refused"},
 		"refused by the agency's":  {func(a []Contract) { a[3].MaxCounted = 12 }, ""},
+		"a sub-client, no other":   {func(a []Contract) { a[0].Refused, a[3].Refused, a[0].Served, a[0].MaxCounted = 0, 0, 11, 39 }, "agency: 39 requests were served, not exactly 40"},
 		"a request without answer": {func(a []Contract) { a[3].Refused-- }, "agency: 79 requests were answered, 80 were sent"},
 	} {
 		sum := Contract{ID: agency.id, Cap: agency.cap}
@@ -118,6 +120,34 @@ func TestAnAgencyAndItsSubClientsHaveCapsOfTheirOwn(t *testing.T) {
 		var rep Report
 		rep.addContract(sum, agency, false)
 		checkViolations(t, name, rep, c.want)
+		if strings.Contains(name, "no other") && strings.Contains(strings.Join(rep.Violations, "; "), "refused") {
+			t.Errorf("%s: %q, but only sub-clients with used quotas were refused", name, rep.Violations)
+		}
+	}
+}
+
+// With two connections, one more request may be counted than was answered, or lost, when a refusal is sent, and one when it comes.
+func TestARefusalIsEarlyWhileAPartOfEachQuotaIsLeft(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		served, unanswered [4]int64
+		wantEarly          [4]bool // by account: the agency, and its sub-clients with 5, 10 and 40
+	}{
+		"nothing used":      {[4]int64{}, [4]int64{}, [4]bool{true, true, true, true}},
+		"a quota used":      {[4]int64{0, 3, 0, 0}, [4]int64{}, [4]bool{true, false, true, true}},
+		"perhaps used":      {[4]int64{0, 1, 8, 0}, [4]int64{0, 2, 0, 0}, [4]bool{true, false, false, true}},
+		"the agency's used": {[4]int64{20, 0, 0, 17}, [4]int64{1, 0, 0, 0}, [4]bool{}},
+	} {
+		agency := newContracts(Options{Contracts: 2, Cap: 40, Requests: 80})[1]
+		for n, a := range agency.accounts {
+			a.served.Store(c.served[n])
+			a.unanswered.Store(c.unanswered[n])
+		}
+		for n, a := range agency.accounts {
+			if got := !a.mayBeExhausted(2); got != c.wantEarly[n] {
+				t.Errorf("%s, %s: early %v, want %v", name, a.id, got, c.wantEarly[n])
+			}
+		}
 	}
 }
 
