@@ -33,6 +33,9 @@ const (
 	defaultBatchBytes  = eventstore.MaxAppendBytes
 	maxLinger          = 20 * time.Millisecond
 	emptyBatchLinger   = 250 * time.Millisecond // of a batch without events
+	// gatherLinger is how long a batch of a live log with a MinInterval waits once it is due: the reader, which has paused until
+	// then, reads within that time what has come meanwhile.
+	gatherLinger = 5 * time.Millisecond
 )
 
 // batcher makes batches of the signals in a queue.
@@ -43,49 +46,62 @@ type batcher struct {
 	batchEvents int  // see Source
 	isLive      bool // the log was caught up with: signals come as events happen
 	minInterval time.Duration
-	earliest    time.Time // when the next batch of a live log is due
 
-	batch Batch
-	bytes int
+	batch     Batch
+	bytes     int
+	begun     time.Time // when the batch got its first signal; zero before
+	isOverdue bool      // the batch waits only for the rest of its last append
 }
 
 // nextBatch returns the next batch. It waits for the first signal without a limit. With a signal it waits for more only
-// briefly: maxLinger while it catches up with the log, then until MinInterval is over; a batch without events waits longer,
-// because it costs a transaction and is worth little. A batch never ends inside an append: it waits for the rest without a
-// limit.
+// briefly (deadline). A batch never ends inside an append: it waits for the rest without a limit.
 func (b *batcher) nextBatch(ctx context.Context) (Batch, error) {
 	b.batch, b.bytes = Batch{From: b.checkpoint, To: b.checkpoint}, 0
-	var deadline <-chan time.Time
+	b.begun, b.isOverdue = time.Time{}, false
+	timer := time.NewTimer(time.Hour)
+	defer timer.Stop()
 	for {
 		if b.addPending() {
 			return b.finishBatch(), nil
 		}
-		if deadline == nil && (b.hasProgress() || b.batch.CaughtUp) {
-			deadline = time.After(b.lingerTime())
+		var deadline <-chan time.Time // nil: none
+		if !b.begun.IsZero() && !b.isOverdue {
+			timer.Reset(time.Until(b.deadline()))
+			deadline = timer.C
 		}
-		signals, err := b.queue.dequeueAll(ctx, deadline)
+		signals, isTimeout, err := b.queue.dequeueAll(ctx, deadline)
 		if err != nil {
 			return Batch{}, err
 		}
-		if len(signals) == 0 {
-			if b.endsWithAppend() {
-				return b.finishBatch(), nil
-			}
-			deadline = make(chan time.Time) // never: the rest of the append will come
+		if isTimeout && b.endsWithAppend() {
+			return b.finishBatch(), nil
 		}
+		b.isOverdue = b.isOverdue || isTimeout // the rest of the append will come
 		b.pending = signals
 	}
 }
 
-// lingerTime is how long a batch that has begun waits for more signals.
-func (b *batcher) lingerTime() time.Duration {
-	switch {
+// deadline is when a batch that has begun waits no longer for more signals: maxLinger after it has begun while it catches up with the
+// log, then when it is due. A batch without events waits longer, because it costs a transaction and is worth little.
+func (b *batcher) deadline() time.Time {
+	switch due := b.queue.dueAt(); {
 	case !b.isLive:
-		return maxLinger
+		return b.begun.Add(maxLinger)
 	case len(b.batch.Events) == 0 && !b.batch.CaughtUp:
-		return max(emptyBatchLinger, time.Until(b.earliest))
+		return latest(due, b.begun.Add(emptyBatchLinger))
+	case b.minInterval > 0:
+		return latest(due, b.begun).Add(gatherLinger)
+	default:
+		return due
 	}
-	return time.Until(b.earliest)
+}
+
+// latest returns the later of two times.
+func latest(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
 }
 
 // addPending adds pending signals to the batch, and reports whether the batch is finished.
@@ -97,28 +113,29 @@ func (b *batcher) addPending() bool {
 		s := b.pending[0]
 		b.pending = b.pending[1:]
 		b.batch.To = s.Checkpoint
+		if b.begun.IsZero() {
+			b.begun = time.Now()
+		}
 		switch s.Kind {
 		case eventstore.EventAppeared:
 			b.batch.Events, b.batch.CaughtUp = append(b.batch.Events, s.Event), false
 			b.bytes += recordSize(s.Event)
 		case eventstore.CaughtUp:
-			b.isLive, b.batch.CaughtUp = true, true
-			if b.isDue() {
+			endsNow := !b.isLive || b.minInterval == 0
+			if b.isLive, b.batch.CaughtUp = true, true; endsNow {
 				return true
 			}
 		}
 	}
-	return len(b.batch.Events) > 0 && (b.isFull() || b.isLive && b.isDue()) && b.endsWithAppend()
+	endsNow := b.isFull() || b.isOverdue || b.isLive && b.minInterval == 0
+	return len(b.batch.Events) > 0 && endsNow && b.endsWithAppend()
 }
 
-// isDue reports whether MinInterval has passed since the last batch.
-func (b *batcher) isDue() bool { return !time.Now().Before(b.earliest) }
-
-// finishBatch returns the batch and starts the interval to the next one.
+// finishBatch returns the batch and starts the interval to the next one, unless it has no events.
 func (b *batcher) finishBatch() Batch {
 	b.checkpoint = b.batch.To
-	if b.isLive {
-		b.earliest = time.Now().Add(b.minInterval)
+	if b.isLive && b.minInterval > 0 && len(b.batch.Events) > 0 {
+		b.queue.pauseUntil(time.Now().Add(b.minInterval))
 	}
 	return b.batch
 }
@@ -159,19 +176,62 @@ const (
 
 // signalQueue holds the signals that were read from the log and are in no batch yet. It is bounded in both signals and bytes,
 // and is emptied at once, unlike a channel. A reader that is ahead waits.
+//
+// It also holds when the next batch is due. Until then the reader pauses after the first signal: events that come meanwhile wake nobody
+// and are read together.
 type signalQueue struct {
-	filled, drained chan struct{} // notifications, with one slot each
-	mu              sync.Mutex
-	signals         []eventstore.Signal
-	bytes           int
-	err             error
+	filled, drained, hurried chan struct{} // notifications, with one slot each
+	mu                       sync.Mutex
+	signals                  []eventstore.Signal
+	bytes                    int
+	due                      time.Time
+	err                      error
 }
 
 // errEndedWithoutReason is the error of a store that breaks its contract.
 var errEndedWithoutReason = errors.New("the log ended the subscription without a reason")
 
 func newSignalQueue() *signalQueue {
-	return &signalQueue{filled: make(chan struct{}, 1), drained: make(chan struct{}, 1)}
+	return &signalQueue{filled: make(chan struct{}, 1), drained: make(chan struct{}, 1), hurried: make(chan struct{}, 1)}
+}
+
+// dueAt returns when the next batch is due.
+func (q *signalQueue) dueAt() time.Time {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.due
+}
+
+// pauseUntil sets when the next batch is due.
+func (q *signalQueue) pauseUntil(due time.Time) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.due = due
+}
+
+// hurry makes the next batch due now, and wakes the reader and the batcher, who wait for that.
+func (q *signalQueue) hurry() {
+	q.pauseUntil(time.Time{})
+	notify(q.hurried)
+	notify(q.filled)
+}
+
+// awaitDue waits until the next batch is due. It reports false if ctx ends first.
+func (q *signalQueue) awaitDue(ctx context.Context) bool {
+	for {
+		wait := time.Until(q.dueAt())
+		if wait <= 0 {
+			return true
+		}
+		pause := time.NewTimer(wait)
+		select {
+		case <-pause.C:
+		case <-q.hurried:
+		case <-ctx.Done():
+			return false
+		}
+		pause.Stop()
+	}
 }
 
 // readLog moves signals into the queue until the subscription to the log ends.
@@ -181,7 +241,7 @@ func (q *signalQueue) readLog(ctx context.Context, signals iter.Seq2[eventstore.
 			q.fail(err)
 			return
 		}
-		if !q.enqueueSignal(ctx, s) {
+		if !q.enqueueSignal(ctx, s) || !q.awaitDue(ctx) {
 			break
 		}
 	}
@@ -221,20 +281,20 @@ func (q *signalQueue) fail(err error) {
 	notify(q.filled)
 }
 
-// dequeueAll waits for signals and returns all there are, or none if the deadline comes first. Signals that were read before
-// a failure come before its error.
-func (q *signalQueue) dequeueAll(ctx context.Context, deadline <-chan time.Time) ([]eventstore.Signal, error) {
-	for {
-		if signals, err := q.drainSignals(); len(signals) > 0 || err != nil {
-			return signals, err
-		}
-		select {
-		case <-q.filled:
-		case <-deadline:
-			return nil, nil
-		case <-ctx.Done():
-			return nil, ctx.Err()
-		}
+// dequeueAll waits for signals and returns all there are. It returns none if the deadline comes first, which isTimeout reports, or if
+// the time at which the next batch is due has changed. Signals that were read before a failure come before its error.
+func (q *signalQueue) dequeueAll(ctx context.Context, deadline <-chan time.Time) (signals []eventstore.Signal, isTimeout bool, err error) {
+	if signals, err = q.drainSignals(); len(signals) > 0 || err != nil {
+		return signals, false, err
+	}
+	select {
+	case <-q.filled:
+		signals, err = q.drainSignals()
+		return signals, false, err
+	case <-deadline:
+		return nil, true, nil
+	case <-ctx.Done():
+		return nil, false, ctx.Err()
 	}
 }
 

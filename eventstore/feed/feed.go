@@ -29,8 +29,8 @@ type Source struct {
 	Filter eventstore.Filter
 	// BatchEvents is the number of events after which a message ends, once its current append is complete; 0 means 500.
 	BatchEvents int
-	// MinInterval is the shortest time between two messages once the log has been caught up with. Events that come sooner
-	// share a message; an event after a longer pause is delivered at once.
+	// MinInterval is the shortest time between two messages once the log has been caught up with, unless Hurry is called. Events that
+	// come sooner share a message and are not read before it is due; an event after a longer pause is delivered at once.
 	MinInterval time.Duration
 	// LoadCheckpoint returns the checkpoint to resume after. It is called at the start, after a Nack, and after the
 	// subscription to the log ended. It may block while nothing is to be delivered.
@@ -48,6 +48,9 @@ type Feed struct {
 	close   context.CancelFunc
 	running sync.WaitGroup
 	mu      sync.Mutex // keeps a subscription from starting while Close waits
+
+	queuesMu sync.Mutex
+	queues   map[*signalQueue]bool // of the subscriptions that read the log
 }
 
 // ErrClosed is the error of Subscribe after Close.
@@ -64,7 +67,7 @@ func New(source Source) *Feed {
 	if source.OnError == nil {
 		source.OnError = func(error) {}
 	}
-	f := &Feed{source: source}
+	f := &Feed{source: source, queues: map[*signalQueue]bool{}}
 	f.closing, f.close = context.WithCancel(context.Background())
 	return f
 }
@@ -99,6 +102,27 @@ func (f *Feed) Close() error {
 	return nil
 }
 
+// Hurry makes the next message of each subscription due now: it contains what the log holds by now, or the beginning of that.
+func (f *Feed) Hurry() {
+	f.queuesMu.Lock()
+	defer f.queuesMu.Unlock()
+	for q := range f.queues {
+		q.hurry()
+	}
+}
+
+// addQueue makes Hurry reach a queue until remove is called.
+func (f *Feed) addQueue(q *signalQueue) (remove func()) {
+	f.queuesMu.Lock()
+	defer f.queuesMu.Unlock()
+	f.queues[q] = true
+	return func() {
+		f.queuesMu.Lock()
+		defer f.queuesMu.Unlock()
+		delete(f.queues, q)
+	}
+}
+
 // deliverUntilClosed delivers batches until ctx ends, and starts again after every refusal or failure.
 func (f *Feed) deliverUntilClosed(ctx context.Context, out chan<- *message.Message) {
 	pauses := newBackoff()
@@ -128,6 +152,7 @@ func (f *Feed) deliverBatches(ctx context.Context, out chan<- *message.Message, 
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	q := newSignalQueue()
+	defer f.addQueue(q)()
 	var reader sync.WaitGroup
 	reader.Go(func() { q.readLog(ctx, f.source.Store.Subscribe(ctx, checkpoint, f.source.Filter)) })
 	defer reader.Wait()

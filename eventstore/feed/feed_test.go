@@ -140,25 +140,96 @@ func TestLoneEventGoesThroughAtOnce(t *testing.T) {
 	})
 }
 
-func TestEventsWithinTheMinimalIntervalShareABatch(t *testing.T) {
+// liveReader reads a log with a minimal interval of half a minute, and has just received the event at position 1.
+func liveReader(t *testing.T) (*scriptedLog, *batchReader) {
+	t.Helper()
+	l := newScriptedLog(newSignal(eventstore.CaughtUp, 0))
+	r := newReaderOf(t, feed.Source{Store: l, MinInterval: time.Minute / 2, BatchEvents: 10})
+	r.acknowledge(r.nextBatch(t))
+	begun := time.Now()
+	l.appendSignals(concatSignals(appendSignals(1, 1), []eventstore.Signal{newSignal(eventstore.CaughtUp, 1)})...)
+	m, b := r.nextBatch(t)
+	if took := time.Since(begun); len(b.Events) != 1 || took > time.Second {
+		t.Fatalf("%d events after %v, want the first at once", len(b.Events), took)
+	}
+	r.acknowledge(m, b)
+	return l, r
+}
+
+// Some logs say after every event that there are no more, others only after a burst.
+func TestEventsWithinTheMinimalIntervalShareABatchAndAreReadTogether(t *testing.T) {
+	for _, saysCaughtUp := range []bool{true, false} {
+		t.Run(fmt.Sprint(saysCaughtUp), func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				l, r := liveReader(t)
+				for position := 2; position <= 6; position++ {
+					time.Sleep(time.Second)
+					l.appendSignals(appendSignals(position, 1)...)
+					if saysCaughtUp {
+						l.appendSignals(newSignal(eventstore.CaughtUp, position))
+					}
+				}
+				time.Sleep(time.Second)
+				if yielded := l.yielded.Load(); yielded > 4 { // two CaughtUp, the first event, and one that ended the reader's wait
+					t.Errorf("%d signals were read before the batch was due", yielded)
+				}
+				if _, b := r.nextBatch(t); len(b.Events) != 5 || b.CaughtUp != saysCaughtUp {
+					t.Errorf("got %d events, caught up %v; want all 5", len(b.Events), b.CaughtUp)
+				}
+			})
+		})
+	}
+}
+
+func TestABatchThatIsDueEndsWhenItIsFull(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		l, r := liveReader(t)
+		begun := time.Now()
+		l.appendSignals(concatSignals(appendSignals(2, 10), appendSignals(12, 1))...)
+		if _, b := r.nextBatch(t); len(b.Events) != 10 || b.CaughtUp || time.Since(begun) > time.Minute/2 {
+			t.Errorf("got %d events after %v, want a full batch of 10 once it is due", len(b.Events), time.Since(begun))
+		}
+	})
+}
+
+func TestAHurriedFeedDeliversAtOnceWhatTheLogHolds(t *testing.T) {
+	for _, c := range []struct {
+		name          string
+		before, after int // events that come before and after the call of Hurry
+	}{{"events that wait", 5, 0}, {"one event", 1, 0}, {"events that come then", 0, 1}, {"both", 1, 1}} {
+		t.Run(c.name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				l, r := liveReader(t)
+				appendAll := func(first, n int) {
+					for i := range n {
+						l.appendSignals(appendSignals(first+i, 1)...)
+						l.appendSignals(newSignal(eventstore.CaughtUp, first+i))
+					}
+				}
+				appendAll(2, c.before)
+				synctest.Wait() // the reader has paused, if an event came
+				r.feed.Hurry()
+				appendAll(2+c.before, c.after)
+				begun := time.Now()
+				if _, b := r.nextBatch(t); len(b.Events) != c.before+c.after || time.Since(begun) > time.Second {
+					t.Errorf("got %d events after %v, want all %d at once", len(b.Events), time.Since(begun), c.before+c.after)
+				}
+			})
+		})
+	}
+}
+
+func TestEventsAfterProgressAloneComeAtOnce(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		l := newScriptedLog(newSignal(eventstore.CaughtUp, 0))
-		r := newReaderOf(t, feed.Source{Store: l, MinInterval: time.Second, BatchEvents: 10})
-		m, b := r.nextBatch(t)
-		r.acknowledge(m, b)
-		for position := 1; position <= 3; position++ {
-			l.appendSignals(appendSignals(position, 1)...)
-			l.appendSignals(newSignal(eventstore.CaughtUp, position))
-		}
-		m, b = r.nextBatch(t)
-		if len(b.Events) != 3 || !b.CaughtUp {
-			t.Errorf("got %d events, caught up %v; want all 3", len(b.Events), b.CaughtUp)
-		}
-		r.acknowledge(m, b)
-		began := time.Now()
-		l.appendSignals(concatSignals(appendSignals(4, 10), appendSignals(14, 1))...)
-		if _, b = r.nextBatch(t); len(b.Events) != 10 || b.CaughtUp || time.Since(began) > time.Second {
-			t.Errorf("got %d events after %v, want a full batch of 10 at once", len(b.Events), time.Since(began))
+		r := newReaderOf(t, feed.Source{Store: l, MinInterval: time.Minute / 2})
+		r.acknowledge(r.nextBatch(t))
+		l.appendSignals(newSignal(eventstore.CheckpointReached, 1))
+		r.acknowledge(r.nextBatch(t))
+		begun := time.Now()
+		l.appendSignals(appendSignals(2, 1)...)
+		if _, b := r.nextBatch(t); len(b.Events) != 1 || time.Since(begun) > time.Second {
+			t.Errorf("got %d events after %v, want 1 at once", len(b.Events), time.Since(begun))
 		}
 	})
 }

@@ -119,13 +119,15 @@ func (p *Projector) awaitModel(ctx context.Context, m Model, position eventstore
 	}
 }
 
-// hasPassed reports whether the serving generation has passed a position. If it has not, and this instance fills it, changed
-// is closed when that may have changed.
+// hasPassed reports whether the serving generation has passed a position. If it has not, and this instance fills it, the feed delivers
+// what it holds back for the sake of larger transactions, and changed is closed when the answer may have changed.
 func (p *Projector) hasPassed(ctx context.Context, m Model, position eventstore.Position) (ok bool, changed chan struct{}, err error) {
 	err = p.registry.ReadGeneration(ctx, m.ReadModel, func(g sqldb.Generation, db *sqldb.DB) error {
 		if w := p.workerOf(g.Name); w != nil {
 			if now := w.currentState(); now.isOwner {
-				ok, changed = now.checkpoint.Position >= position, now.changed
+				if ok, changed = now.checkpoint.Position >= position, now.changed; !ok {
+					w.hurryFeed()
+				}
 				return nil
 			}
 		}

@@ -37,9 +37,11 @@ type Model struct {
 	// DropRows deletes the rows that the streams of one owner (table.StreamOwner) have written, so that a refold can rewrite
 	// them. at is the position of the generation. With DropRows an unusable event stops only its account, without it the
 	// whole model.
-	DropRows    func(b *Changeset, owner string, at eventstore.Position)
-	BatchSize   int           // feed.Source.BatchEvents: events after which a transaction ends; 0 means the feed's default
-	MinInterval time.Duration // shortest time between two transactions once the model has caught up
+	DropRows  func(b *Changeset, owner string, at eventstore.Position)
+	BatchSize int // feed.Source.BatchEvents: events after which a transaction ends; 0 means the feed's default
+	// MinInterval is the shortest time between two transactions once the model has caught up, unless somebody on this instance awaits
+	// a position. See maxSharedInterval for other instances.
+	MinInterval time.Duration
 	// OwnerTask, if not nil, runs while this instance fills the serving generation. It returns when its context ends.
 	OwnerTask func(context.Context, OwnedGeneration)
 }

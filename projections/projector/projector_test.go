@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -145,6 +146,26 @@ func TestSubscriptionFollowsFromHandlers(t *testing.T) {
 	} {
 		if got := c.model.Categories(); !slices.Equal(got, c.want) {
 			t.Errorf("%s reads %v, want %v", c.model.Name, got, c.want)
+		}
+	}
+}
+
+// A model gathers events for larger transactions. Whoever awaits a position on the instance that fills it does not wait for that.
+func TestAwaitingAPositionEndsTheGatheringOfEvents(t *testing.T) {
+	t.Parallel()
+	for _, isOnly := range []bool{true, false} {
+		s := newCluster(t, t.TempDir())
+		registry, err := sqldb.OpenRegistry(s.address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		m := account.Model
+		m.MinInterval = 24 * time.Hour
+		p := projector.New(s.log, s.codec, registry, m)
+		p.IsOnlyInstance = isOnly
+		i := s.runProjector(t, p, registry)
+		for range 5 {
+			i.awaitPosition(t, projectortest.AppendAccounts(t, s.log, s.codec, 3))
 		}
 	}
 }

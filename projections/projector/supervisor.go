@@ -164,10 +164,9 @@ func (s *supervisor) startWorker(ctx context.Context, m Model, g sqldb.Generatio
 	if err != nil {
 		return err
 	}
-	w := s.projector.newWorker(m, g, db)
-	source := feed.Source{Store: s.projector.storeOf(m), Filter: m.Categories(), BatchEvents: m.BatchSize, MinInterval: m.MinInterval, LoadCheckpoint: w.resumeWhenOwner, OnError: func(err error) { w.recordStop(ctx, err) }}
+	w, batches := s.projector.newWorker(ctx, m, g, db)
 	r := &runningWorker{worker: w, release: release}
-	r.handler = s.router.AddConsumerHandler(g.Name, g.Name, feed.New(source), w.handleMessage)
+	r.handler = s.router.AddConsumerHandler(g.Name, g.Name, batches, w.handleMessage)
 	if err := s.router.RunHandlers(ctx); err != nil {
 		release()
 		return fmt.Errorf("%s: %w", g.Name, err)
@@ -185,8 +184,11 @@ func (s *supervisor) startWorker(ctx context.Context, m Model, g sqldb.Generatio
 	return nil
 }
 
-// newWorker makes the worker of a generation, and registers it for workerOf.
-func (p *Projector) newWorker(m Model, g sqldb.Generation, db *sqldb.DB) *worker {
+// maxSharedInterval is the longest Model.MinInterval if other instances may read the rows: they cannot hurry the feed.
+const maxSharedInterval = time.Second / 2
+
+// newWorker makes the worker of a generation with its feed, and registers it for workerOf.
+func (p *Projector) newWorker(ctx context.Context, m Model, g sqldb.Generation, db *sqldb.DB) (*worker, *feed.Feed) {
 	w := &worker{model: m, store: p.storeOf(m), codec: p.codec, lease: lease{db, p.registry.InstanceID, p.IsOnlyInstance}, log: p.Log.With("projection", g.Name),
 		logged: &p.logged, refoldWake: make(chan struct{}, 1), batchSlot: make(chan struct{}, 1), scrubLock: semaphore.NewWeighted(1)}
 	w.state.changed = make(chan struct{})
@@ -197,10 +199,17 @@ func (p *Projector) newWorker(m Model, g sqldb.Generation, db *sqldb.DB) *worker
 	w.verifyGeneration = func(ctx context.Context) { p.verifyGeneration(ctx, m, g) }
 	w.rebuild = p.rebuildOnceFunc(m)
 	w.isDiverged = func() bool { return p.registry.IsDiverged(g) }
+	source := feed.Source{Store: w.store, Filter: m.Categories(), BatchEvents: m.BatchSize, MinInterval: m.MinInterval,
+		LoadCheckpoint: w.resumeWhenOwner, OnError: func(err error) { w.recordStop(ctx, err) }}
+	if !p.IsOnlyInstance {
+		source.MinInterval = min(source.MinInterval, maxSharedInterval)
+	}
+	batches := feed.New(source)
+	w.hurryFeed = batches.Hurry
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.workers[g.Name] = w
-	return w
+	return w, batches
 }
 
 // stopWorker stops a worker and waits for its end.

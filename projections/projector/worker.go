@@ -30,6 +30,7 @@ type worker struct {
 	logged            *loggedIncidents
 	refoldWake        chan struct{}               // wakes refoldStoppedAccounts
 	serveWhenCaughtUp func(context.Context) error // makes the generation serve as soon as it may
+	hurryFeed         func()                      // feed.Feed.Hurry
 
 	setDiverged      func(bool) // see status.go
 	isDiverged       func() bool

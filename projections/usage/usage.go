@@ -38,7 +38,7 @@ var Model = projector.Model{
 	},
 	DropRows:    dropRows,
 	BatchSize:   4000,
-	MinInterval: 200 * time.Millisecond, // ticks of one account share a row, which costs more than they do
+	MinInterval: time.Second, // ticks of one account share a row, which costs more than they do
 }
 
 const usageCategory = "usage"
