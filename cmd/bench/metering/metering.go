@@ -121,7 +121,7 @@ type tally struct {
 
 // Run runs the test once and reports on it. The error is the reason why it could not be completed; violations are in the report.
 func Run(ctx context.Context, o Options) (_ Report, err error) {
-	r := &run{Options: o, contracts: newContracts(o), done: make(chan struct{})}
+	r := &run{Options: o, contracts: newContracts(o), done: make(chan struct{}), incidents: []Incident{}}
 	if r.workDir, err = harness.NewWorkDir(o.Dir); err != nil {
 		return Report{}, err
 	}
