@@ -27,6 +27,39 @@ func (h *handler) serveAuthenticated(w http.ResponseWriter, r *http.Request, ans
 	}
 	answer.Account = a.Account
 	quota := &reservation{h: h, Authentication: &a}
+	v, err := h.serveReserved(w, r, answer, quota)
+	if err != nil && quota.counted == 0 && problem.StatusOf(err) < http.StatusInternalServerError {
+		h.delayRefusal(r.Context(), a.Account)
+	}
+	return v, err
+}
+
+// The pace of refusals that cost an account nothing, such as those of a spent quota. Beyond a burst they are answered at that pace, each
+// at most maxRefusalDelay later than without it. A client that sends the next request once the last one is answered can then not take
+// the processor from other accounts with requests that nobody pays for.
+const (
+	refusalInterval = time.Second / 2000
+	refusalBurst    = 1000
+	maxRefusalDelay = time.Second
+)
+
+// delayRefusal waits until the next refusal of an account may be answered, or its client is gone.
+func (h *handler) delayRefusal(ctx context.Context, account string) {
+	delay := h.refusals.Delay(account, time.Now(), maxRefusalDelay)
+	if delay == 0 {
+		return
+	}
+	wait := time.NewTimer(delay)
+	defer wait.Stop()
+	select {
+	case <-wait.C:
+	case <-ctx.Done():
+	}
+}
+
+// serveReserved serves a request whose key is valid, and counts it by its reservation.
+func (h *handler) serveReserved(w http.ResponseWriter, r *http.Request, answer *budget.Answer, quota *reservation) (kit.Response, error) {
+	a := quota.Authentication
 	route, vars, err := h.table.Match(r, true)
 	if err != nil {
 		quota.endpoint = r.Method + " " + unknownRoute
@@ -54,7 +87,7 @@ func (h *handler) serveAuthenticated(w http.ResponseWriter, r *http.Request, ans
 	}
 	return h.runCounted(r.Context(), quota, func(ctx context.Context) (v kit.Response, err error) {
 		if err = decodeErr; err == nil {
-			v, err = do(ctx, call{Principal: caller{&a, h.Now()}, Vars: vars, Answer: answer, Quota: quota})
+			v, err = do(ctx, call{Principal: caller{a, h.Now()}, Vars: vars, Answer: answer, Quota: quota})
 		}
 		if err != nil {
 			return kit.Response{}, kit.FitError(answer, err)

@@ -10,6 +10,7 @@
 //	                                                                                           │
 //	answer <─ kit.Response <─ reservation.settle <──────── kit.Operation (the work) <───────────┘
 //
+// A refusal that costs its account nothing is sent at a pace, so that a client cannot flood the service with them (delayRefusal).
 // Every check can end the request with an error, which kit.WriteError answers. The checks keep this order whatever else is
 // wrong with a request, except that the quota is checked before a large body is read. admission.go holds the steps from auth.Authenticate to the settling, reservation.go what a request counts as.
 // An operation that counts as several requests reserves them once it knows how many, before anything is answered: the rows of a file
@@ -76,6 +77,7 @@ func New(keys auth.KeyRing, meter Meter, addresses *live.Vintage, roads routeque
 			Large: budget.New(routing.MaxLarge, routing.MaxAccountLarge), Log: env.Log,
 		},
 		authenticator: auth.NewAuthenticator(keys, env.Limiter, env.Prefixes, searchPath, env.Now),
+		refusals:      throttle.New(refusalInterval, refusalBurst),
 	}
 	h.counts = &countCache{lastChange: locations.LastChange, load: func(ctx context.Context, account string) (locationscommands.Counts, error) {
 		return locations.Commands.CountLocations(ctx, account)
@@ -93,6 +95,7 @@ type handler struct {
 	authenticator *auth.Authenticator
 	table         *router.Table[route]
 	counts        *countCache
+	refusals      *throttle.Throttle // by account, of answers that cost nothing
 }
 
 // caller is who makes a request that passed every check.

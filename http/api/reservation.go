@@ -77,6 +77,7 @@ type reservation struct {
 	isFile     bool
 	charge     usage.Charge
 	refundable int64 // requests of the charge that may still be refunded
+	counted    int64 // requests of the charge without those that were refunded
 	isSettled  bool
 }
 
@@ -113,7 +114,7 @@ func (r *reservation) count(ctx context.Context, n int64) error {
 	if err != nil {
 		return r.toRefusal(err)
 	}
-	r.charge, r.refundable = c, n
+	r.charge, r.refundable, r.counted = c, n, n
 	return nil
 }
 
@@ -165,6 +166,7 @@ func (r *reservation) refund(ctx context.Context, n int64) {
 		return
 	}
 	r.refundable = 0
+	r.counted -= n
 	if err := r.h.meter.Settle(ctx, r.charge, n); err != nil {
 		r.h.Log.Warn("a refund is not durable yet", "account", r.Account, "endpoint", r.endpoint, "reason", err)
 	}

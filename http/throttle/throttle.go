@@ -1,5 +1,6 @@
 // Package throttle limits how fast one client makes requests: an IP address with a publishable key, which anybody can read in a
-// web page, or an address that tries to log in. A request calls Allow, and GiveBack if it is not to count after all. Little is
+// web page, or an address that tries to log in. A request calls Allow, and GiveBack if it is not to count after all. An answer
+// that may not be refused, because it is a refusal already, calls Delay and is sent that much later. Little is
 // kept: one instant for each client that is above the rate, and nothing for the others. A client is kept as a hash with a seed
 // of the process, never as an address.
 //
@@ -53,21 +54,42 @@ func (t *Throttle) Allow(addr netip.Addr, key string, now time.Time) bool {
 	if t.interval == 0 {
 		return true
 	}
-	c := maphash.Comparable(t.seed, newClient(addr, key))
+	_, ok := t.count(maphash.Comparable(t.seed, newClient(addr, key)), now, 0)
+	return ok
+}
+
+// Delay counts a request of a client that has no address and returns how long its answer must wait so that the client keeps to the
+// pace: 0 while it is ahead of it by no more than the burst, and limit at most. Requests that would have to wait longer than limit
+// are not counted, so that many at once do not delay those that come later.
+func (t *Throttle) Delay(key string, now time.Time, limit time.Duration) time.Duration {
+	if t.interval == 0 {
+		return 0
+	}
+	ahead, ok := t.count(maphash.Comparable(t.seed, newClient(netip.Addr{}, key)), now, limit)
+	if !ok {
+		return limit
+	}
+	return max(0, ahead-t.burst)
+}
+
+// count counts a request of a client, unless it would then be ahead of the pace by more than the burst and excess. It returns by how
+// much it is ahead.
+func (t *Throttle) count(c uint64, now time.Time, excess time.Duration) (ahead time.Duration, ok bool) {
+	limit := t.burst + excess
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	until := t.busyUntil[c]
-	if until.Before(now) || until.After(now.Add(t.burst)) { // idle, or the clock was set back
+	if until.Before(now) || until.After(now.Add(limit)) { // idle, or the clock was set back
 		until = now
 	}
-	if until = until.Add(t.interval); until.After(now.Add(t.burst)) {
-		return false
+	if until = until.Add(t.interval); until.After(now.Add(limit)) {
+		return 0, false
 	}
 	t.busyUntil[c] = until
 	if len(t.busyUntil) > t.sweepSize {
 		t.sweepIdle(now)
 	}
-	return true
+	return until.Sub(now), true
 }
 
 // GiveBack takes back the request that Allow counted last for a client.

@@ -98,3 +98,38 @@ func BenchmarkAllow(b *testing.B) {
 		th.Allow(addr, "k", now)
 	}
 }
+
+func TestADelayKeepsAClientToThePaceUpToItsLimit(t *testing.T) {
+	t.Parallel()
+	const limit = 2 * time.Second
+	for _, c := range []struct {
+		name     string
+		requests int           // at once
+		later    time.Duration // after them
+		want     time.Duration // of one more
+	}{
+		{"the first", 0, 0, 0},
+		{"the last of the burst", 4, 0, 0},
+		{"the first after the burst", 5, 0, time.Second / 10},
+		{"the fourth after the burst", 8, 0, 4 * time.Second / 10},
+		{"the last within the limit", 24, 0, limit},
+		{"beyond the limit", 25, 0, limit},
+		{"far beyond the limit, which counts no more", 1000, limit, time.Second / 10},
+		{"after a rest", 1000, time.Hour, 0},
+		{"after the clock was set back", 1000, -time.Hour, 0},
+	} {
+		th, now := throttle.New(time.Second/10, 5), time.Unix(1_800_000_000, 0)
+		for range c.requests {
+			th.Delay("a", now, limit)
+		}
+		if got := th.Delay("a", now.Add(c.later), limit); got != c.want {
+			t.Errorf("%s: %v, want %v", c.name, got, c.want)
+		}
+		if got := th.Delay("b", now, limit); got != 0 {
+			t.Errorf("%s: another client waits for %v", c.name, got)
+		}
+	}
+	if got := new(throttle.Throttle).Delay("a", time.Now(), limit); got != 0 {
+		t.Errorf("without a limit a client waits for %v", got)
+	}
+}
