@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"lieudit/cmd/bench/fairness"
 	"lieudit/cmd/bench/harness"
 	"lieudit/cmd/bench/places"
 	"lieudit/cmd/lieudit/cli"
@@ -16,12 +17,12 @@ import (
 )
 
 // runChild runs a command that package harness starts in a process of its own, and returns its exit code: lieudit itself with
-// the arguments that follow, the empty handler, or the reader of places. isChild is false for any other command line, which is then not run.
+// the arguments that follow, the empty handler, the reader of places, or the flood. isChild is false for any other command line, which is then not run.
 //
 // The process ends in good order when its standard input ends. The parent holds the other end of that pipe, and the system
 // closes it when the parent ends, even by a kill. So no child outlives its parent.
 func (p program) runChild(ctx context.Context, args []string) (code int, isChild bool) {
-	if len(args) == 0 || !slices.Contains([]string{harness.LieuditCommand, harness.EmptyHandlerCommand, harness.ReadPlacesCommand}, args[0]) {
+	if len(args) == 0 || !slices.Contains([]string{harness.LieuditCommand, harness.EmptyHandlerCommand, harness.ReadPlacesCommand, harness.FloodCommand}, args[0]) {
 		return 0, false
 	}
 	ctx, cancel := context.WithCancel(ctx)
@@ -38,8 +39,11 @@ func (p program) runChild(ctx context.Context, args []string) (code int, isChild
 		return cli.Program{Terminal: t, Version: service.Version(), Serve: service.Run}.Run(ctx, args), true
 	}
 	work := p.serveEmptyHandler
-	if args[0] == harness.ReadPlacesCommand {
+	switch args[0] {
+	case harness.ReadPlacesCommand:
 		work = func(context.Context) error { return places.ReadAndMeasure(p.Out, args[1]) }
+	case harness.FloodCommand:
+		work = func(ctx context.Context) error { return fairness.Flood(ctx, args[1], p.PrintLine) }
 	}
 	if err := work(ctx); err != nil {
 		p.PrintError(err.Error())

@@ -20,13 +20,14 @@ import (
 	"time"
 )
 
-// The commands of this program that StartProcess can run: lieudit with the arguments that follow, a server with an empty net/http handler, and
-// a reader of the file of sites that follows, which prints how long it took and how much memory it used. All end when their standard input
-// does.
+// The commands of this program that StartProcess can run: lieudit with the arguments that follow, a server with an empty net/http handler, a
+// reader of the file of sites that follows, which prints how long it took and how much memory it used, and the flood of package fairness with
+// the options that follow. All end when their standard input does.
 const (
 	LieuditCommand      = "lieudit"
 	EmptyHandlerCommand = "empty-handler"
 	ReadPlacesCommand   = "read-places"
+	FloodCommand        = "flood"
 )
 
 // WorkDir is the folder of the processes of one benchmark: each has a data folder and a log file under its name there. Their
@@ -36,6 +37,7 @@ type WorkDir struct {
 	dir, socketDir string
 	maxDescriptors int    // files that a process may have open; 0: as many as this one
 	program        string // path of the program that the processes run; "": this program
+	isLowPriority  bool   // every other process has precedence at the processor
 }
 
 // NewWorkDir creates both folders, that of the processes within dir. After an error nothing is left.
@@ -62,6 +64,13 @@ func (w WorkDir) WithMaxDescriptors(n int) WorkDir {
 // WithProgram returns the same folder for processes of another program, this one at another commit. "" is this program.
 func (w WorkDir) WithProgram(path string) WorkDir {
 	w.program = path
+	return w
+}
+
+// WithLowPriority returns the same folder for processes that every other process has precedence over at the processor: clients that
+// would have a machine of their own elsewhere. It needs the system's program nice.
+func (w WorkDir) WithLowPriority() WorkDir {
+	w.isLowPriority = true
 	return w
 }
 
@@ -131,8 +140,11 @@ func (w WorkDir) executable() (string, error) {
 }
 
 // command returns the program with its arguments. If descriptors are limited, a shell lowers the hard limit, which the program cannot raise
-// again, and then replaces itself with the program, so that the process id is the program's.
+// again, and then replaces itself with the program, so that the process id is the program's. So does nice.
 func (w WorkDir) command(executable string, args ...string) *exec.Cmd {
+	if w.isLowPriority {
+		executable, args = "nice", append([]string{"-n", "19", executable}, args...)
+	}
 	if w.maxDescriptors == 0 {
 		return exec.Command(executable, args...)
 	}

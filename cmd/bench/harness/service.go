@@ -143,7 +143,12 @@ const UnlimitedQuota = 1_000_000_000_000
 
 // OpenAccount opens an account with a monthly quota of requests, and issues a secret key of it.
 func (a AdminClient) OpenAccount(ctx context.Context, id string, name plan.Name, quota int64) (body.Key, error) {
-	if _, err := a.Post(ctx, "/accounts", body.OpenAccount{ID: id, Name: id, Plan: name, Quota: quota}); err != nil {
+	return a.OpenAccountOf(ctx, id, "", name, quota)
+}
+
+// OpenAccountOf is OpenAccount for a sub-client of an agency; "" means no agency.
+func (a AdminClient) OpenAccountOf(ctx context.Context, id, agency string, name plan.Name, quota int64) (body.Key, error) {
+	if _, err := a.Post(ctx, "/accounts", body.OpenAccount{ID: id, Name: id, Plan: name, Quota: quota, Agency: agency}); err != nil {
 		return body.Key{}, err
 	}
 	return a.IssueKey(ctx, id, "bench")
