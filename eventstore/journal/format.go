@@ -55,8 +55,8 @@ import (
 //	64  stream name, type name, metadata, and data up to the frame's end
 //
 // The events of one append are adjacent in one segment. A group is what one fdatasync makes durable: a mark, then whole
-// appends. A segment's first frame is a mark, whose durable is the end of the segment before. When the writer is idle it
-// writes the mark of the next group early, alone and not yet synced. That group then writes the very same bytes again. If the
+// appends. A segment's first frame is a mark, whose durable is the end of the segment before. When the writer has been idle for
+// a moment it writes the mark of the next group early, alone and not yet synced. That group then writes the very same bytes again. If the
 // group goes to the next segment instead, the early mark stays behind: it is true, but no frame links to it.
 //
 // To read the log: read frames while they are valid. The log ends at the first invalid one, unless a later valid mark, in

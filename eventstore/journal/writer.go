@@ -25,6 +25,7 @@ type writer struct {
 	undecided   []*appendRequest    // taken from the queue, not decided yet
 	recycled    []*appendRequest    // a slice for the queue to fill again
 	markedAt    eventstore.Position // where a mark was written ahead of its group
+	markTimer   *time.Timer         // see awaitAppends; stopped in between
 	failedGroup *group              // the group whose write failed
 
 	mu               sync.Mutex            // guards the fields below
@@ -61,6 +62,8 @@ func (w *writer) activeSegment() *segment { return w.segments[len(w.segments)-1]
 func (w *writer) writeGroups() {
 	defer close(w.journal.writerDone)
 	w.openGroup, w.failedGroup, w.markedAt = &group{}, &group{}, noSegment
+	w.markTimer = time.NewTimer(markDelay)
+	w.markTimer.Stop()
 	// The buffer for a few results lets the flusher keep writing while the writer decides.
 	w.toFlush, w.flushed = make(chan *group, 1), make(chan flushResult, 4)
 	ended := make(chan struct{})
@@ -119,14 +122,34 @@ func (w *writer) processAppends() (err error) {
 		case isIdle && ignoreQueue:
 			return nil
 		case isIdle:
-			if err = w.writeMarkAhead(); err == nil {
-				<-w.journal.queue.notEmpty
-			}
+			err = w.awaitAppends()
 		default:
 			err = w.awaitFlush(ignoreQueue)
 		}
 	}
 	return err
+}
+
+// markDelay is how long the writer is idle before it writes the mark of the next group. With one append at a time there would otherwise be
+// as many marks ahead as groups.
+const markDelay = 20 * time.Millisecond
+
+// awaitAppends sleeps until the queue has appends. If they are long in coming it writes the mark of the next group ahead.
+func (w *writer) awaitAppends() error {
+	if w.isMarkAheadDue() {
+		w.markTimer.Reset(markDelay)
+		select {
+		case <-w.journal.queue.notEmpty:
+			w.markTimer.Stop()
+			return nil
+		case <-w.markTimer.C:
+		}
+		if err := w.writeMarkAhead(); err != nil {
+			return err
+		}
+	}
+	<-w.journal.queue.notEmpty
+	return nil
 }
 
 // awaitFlush waits until a group comes back from the flusher or, unless ignoreQueue, more appends arrive.
@@ -219,8 +242,8 @@ func (w *writer) completeGroup(result flushResult) error {
 // writeMarkAhead writes the next group's mark while the writer is idle. The mark proves that the last group was durable, so
 // that recovery treats later damage to it as damage and not as a torn tail.
 func (w *writer) writeMarkAhead() error {
-	if w.markedAt == w.pos || w.pos == w.activeSegment().dataStart() {
-		return nil // already written, or nothing before it to prove
+	if !w.isMarkAheadDue() {
+		return nil
 	}
 	w.markedAt = w.pos
 	s := w.activeSegment()
@@ -228,6 +251,11 @@ func (w *writer) writeMarkAhead() error {
 		return fmt.Errorf("write log at %d: %w", w.pos, err)
 	}
 	return nil
+}
+
+// isMarkAheadDue reports whether the next group's mark is not written yet and has something before it to prove.
+func (w *writer) isMarkAheadDue() bool {
+	return w.markedAt != w.pos && w.pos != w.activeSegment().dataStart()
 }
 
 // appendMark appends the mark of the open group to b.
