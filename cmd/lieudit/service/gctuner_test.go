@@ -1,0 +1,61 @@
+package service
+
+import (
+	"context"
+	"os"
+	"runtime/metrics"
+	"testing"
+
+	"lieudit/eventstore/deadlinetest"
+)
+
+func TestASmallHeapIsCollectedRarely(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		initial int
+		live    uint64
+		want    int
+	}{
+		{100, 0, 400}, {100, 1 << 20, 400}, {100, 32 << 20, 400}, {100, 64 << 20, 200}, {100, 127 << 20, 100},
+		{100, 128 << 20, 100}, {100, 8 << 30, 100},
+		{50, 1 << 20, 50}, {200, 1 << 20, 200}, {-1, 1 << 20, -1}, // the operator's
+	} {
+		if got := relaxedPercent(c.initial, c.live); got != c.want {
+			t.Errorf("GOGC is %d with %d live bytes and %d at the start, want %d", got, c.live, c.initial, c.want)
+		}
+	}
+}
+
+// gcPercent is GOGC as it is now.
+func gcPercent() uint64 {
+	sample := []metrics.Sample{{Name: "/gc/gogc:percent"}}
+	metrics.Read(sample)
+	return sample[0].Value.Uint64()
+}
+
+// GOGC is a setting of the process: this test is not parallel to others.
+func TestManyBytesOfBodiesMakeCollectionsFrequent(t *testing.T) {
+	if os.Getenv("GOGC") != "" {
+		t.Skip("GOGC is set, so that it stays as it is: unset it")
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	tuner, ended := gcTuner{make(chan bool, 1)}, make(chan struct{})
+	go func() {
+		defer close(ended)
+		tuner.tuneUntilDone(ctx)
+	}()
+	await := func(what string, isSo func(percent uint64) bool) {
+		t.Helper()
+		deadlinetest.WaitUntil(t, deadlinetest.DefaultLimit, what, func() bool { return isSo(gcPercent()) })
+	}
+	await("a small heap is collected rarely", func(percent uint64) bool { return percent > defaultGCPercent && percent <= maxGCPercent })
+	tuner.crossings <- true
+	await("it is collected often", func(percent uint64) bool { return percent == tightGCPercent })
+	tuner.crossings <- false
+	await("it is collected rarely again", func(percent uint64) bool { return percent > defaultGCPercent })
+	stop()
+	<-ended
+	if got := gcPercent(); got != defaultGCPercent {
+		t.Errorf("GOGC is %d after the end, want %d", got, defaultGCPercent)
+	}
+}
