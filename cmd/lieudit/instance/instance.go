@@ -221,7 +221,10 @@ func (i *Instance) Work(ctx context.Context) error {
 		i.keyRing.Run(ctx)
 		return nil
 	})
-	parts.Go(func() error { return errorUnlessCanceled(ctx, i.projector.Run(ctx)) })
+	parts.Go(func() error {
+		i.awaitKeyRing(ctx)
+		return errorUnlessCanceled(ctx, i.projector.Run(ctx))
+	})
 	parts.Go(func() error { return errorUnlessCanceled(ctx, i.changes.Run(ctx)) })
 	parts.Go(func() error { return errorUnlessCanceled(ctx, i.runUsageMeter(ctx)) })
 	parts.Go(func() error { return i.closePeriods(ctx) })
@@ -232,6 +235,17 @@ func (i *Instance) Work(ctx context.Context) error {
 	})
 	parts.Go(func() error { return i.newReopener().reopenAccounts(ctx) })
 	return parts.Wait()
+}
+
+// keyRingHeadStart limits how long the read models wait for the key ring at the start.
+const keyRingHeadStart = 30 * time.Second
+
+// awaitKeyRing waits until the key ring has read the log for the first time. Read models that are filled from the beginning of the log
+// at the same time take the processor from it for minutes, in which every request is refused; the ring alone needs seconds.
+func (i *Instance) awaitKeyRing(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, keyRingHeadStart)
+	defer cancel()
+	i.keyRing.AwaitFresh(ctx) // its error is the end of the wait
 }
 
 // Watch follows the log's format and the vault until ctx ends. It returns an error as soon as the instance must end because it cannot read
