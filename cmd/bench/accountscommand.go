@@ -8,6 +8,7 @@ import (
 
 	"lieudit/cmd/bench/fairness"
 	"lieudit/cmd/bench/measure"
+	"lieudit/cmd/bench/scale"
 	"lieudit/cmd/terminal"
 )
 
@@ -40,6 +41,36 @@ The two accounts pay for themselves ("two" contracts), are sub-clients of "one a
 			Logs: c.StringSlice("log"), Contracts: c.StringSlice("contracts"), Floods: c.StringSlice("flood"),
 			Connections: c.Int("connections"), FloodRate: c.Int("flood-rate"), QuietRate: c.Int("quiet-rate"), Path: c.String("path"),
 			RoundDuration: time.Duration(c.Int("seconds")) * time.Second, Rounds: c.Int("turns"),
+		}, out)
+	})
+}
+
+// scaleCommand measures what many accounts cost that mostly sleep.
+func (p program) scaleCommand() *cli.Command {
+	return p.newFigureCommand(&cli.Command{
+		Name:  "scale",
+		Usage: "Measure what many accounts and keys cost: memory, start, first requests, idleness",
+		Description: `The accounts and keys are written to the log of a node by the codec and the journal of the service. Then instances start one
+after the other, with empty folders, with read models but without the snapshot of the key ring, and with both, and are asked for
+accounts that sleep. The processor
+time of doing nothing is measured before and after that. It leaves nothing behind.
+
+  go run ./cmd/bench scale
+  go run ./cmd/bench scale --accounts 1000 --keys 10000 --instances 1 --json`,
+		Flags: []cli.Flag{
+			&cli.IntFlag{Name: "accounts", Value: 100_000, Usage: "`HOW MANY` accounts", Validator: terminal.AtLeastOne},
+			&cli.IntFlag{Name: "keys", Value: 1_000_000, Usage: "`HOW MANY` keys, of all accounts together", Validator: terminal.AtLeastOne},
+			&cli.IntFlag{Name: "instances", Value: 3, Usage: "`HOW MANY` instances share the node", Validator: terminal.AtLeastOne},
+			&cli.IntFlag{Name: "first-requests", Value: 2000, Usage: "`HOW MANY` accounts are woken at each instance", Validator: terminal.AtLeastOne},
+			&cli.IntFlag{Name: "idle", Value: 20, Usage: "`SECONDS` of doing nothing", Validator: terminal.AtLeastOne},
+		},
+	}, func(ctx context.Context, c *cli.Command, dir string, out measure.Output) error {
+		if c.Int("keys") < c.Int("accounts") {
+			return terminal.NewUsageError(c, "--keys is at least --accounts: each account has a key")
+		}
+		return scale.Run(ctx, dir, scale.Options{
+			Accounts: c.Int("accounts"), Keys: c.Int("keys"), Instances: c.Int("instances"),
+			FirstRequests: c.Int("first-requests"), Idle: time.Duration(c.Int("idle")) * time.Second,
 		}, out)
 	})
 }

@@ -5,9 +5,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"time"
 
@@ -79,7 +81,12 @@ func StartInstance(ctx context.Context, w WorkDir, name, listen string, flags ..
 // WaitReady waits until /readyz answers 200, that is until every part that the instance requires works. It gives up after a minute, and at once
 // if the instance has ended.
 func (in *Instance) WaitReady(ctx context.Context) error {
-	return Retry(ctx, processTimeout, 20*time.Millisecond, func() error {
+	return in.WaitReadyWithin(ctx, processTimeout)
+}
+
+// WaitReadyWithin is WaitReady for an instance that may take longer.
+func (in *Instance) WaitReadyWithin(ctx context.Context, timeout time.Duration) error {
+	return Retry(ctx, timeout, 20*time.Millisecond, func() error {
 		select {
 		case <-in.exited:
 			return backoff.Permanent(fmt.Errorf("%s ended (%v): %s", in.DataDir, in.cmd.ProcessState, in.LastStderr()))
@@ -100,6 +107,37 @@ func (in *Instance) WaitReady(ctx context.Context) error {
 		}
 		return err
 	})
+}
+
+// ReadOps returns what a path of the instance's listener for health and metrics answers. Any other status than 200 is an error.
+func (in *Instance) ReadOps(ctx context.Context, path string) ([]byte, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+in.Ops+path, nil)
+	if err != nil {
+		return nil, err
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return nil, err
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		return nil, fmt.Errorf("%s is answered %s", path, resp.Status)
+	}
+	return io.ReadAll(resp.Body)
+}
+
+// ReadMetric returns a metric without labels.
+func (in *Instance) ReadMetric(ctx context.Context, name string) (float64, error) {
+	text, err := in.ReadOps(ctx, "/metrics")
+	if err != nil {
+		return 0, err
+	}
+	for line := range strings.Lines(string(text)) {
+		if value, ok := strings.CutPrefix(line, name+" "); ok {
+			return strconv.ParseFloat(strings.TrimSpace(value), 64)
+		}
+	}
+	return 0, fmt.Errorf("the service has no metric %s", name)
 }
 
 // Retry calls try at intervals until it returns nil or a backoff.Permanent error, or until the timeout has passed, and returns its last error.
