@@ -2,6 +2,7 @@ package event_test
 
 import (
 	"bytes"
+	"fmt"
 	"reflect"
 	"time"
 
@@ -35,9 +36,10 @@ func fillValue(v reflect.Value, name string) {
 			v.SetBytes(bytes.Repeat([]byte{0xfe}, 32))
 			return
 		}
-		v.Set(reflect.MakeSlice(v.Type(), 2, 2))
-		fillValue(v.Index(0), name+"1")
-		fillValue(v.Index(1), name+"2")
+		v.Set(reflect.MakeSlice(v.Type(), 3, 3))
+		for i := range v.Len() {
+			fillValue(v.Index(i), fmt.Sprint(name, i+1))
+		}
 	case reflect.String:
 		v.SetString("some " + name + ` é " <&>`)
 	case reflect.Bool:

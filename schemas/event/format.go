@@ -21,6 +21,10 @@ const (
 	// it people come into the customer area with a token alone, and a rotation leaves no trace on the log.
 	SessionsFormat = 5
 
+	// SharedUsageFormat is the first in which the periods of several contracts share a stream of usage, so that their requests share
+	// ticks. Periods that are open when a log gets this format go on in streams of their own until they end.
+	SharedUsageFormat = 6
+
 	// HighestFormat is the highest format that this program knows. It writes nothing that needs a higher one, and does not use
 	// a log that has one.
 	HighestFormat = SessionsFormat

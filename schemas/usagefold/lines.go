@@ -33,6 +33,10 @@ func (l Lines) Apply(e event.Event, v Verdict) {
 		l.addCounts(e.Day, e.Counts, -1)
 	case event.UsageAdjusted:
 		l.addCounts(e.Day, []event.UsageCount{{Account: e.Account, Key: e.Key, Endpoint: e.Endpoint, Requests: e.Requests}}, 1)
+	case event.UsageLinesStated:
+		for _, line := range e.Lines {
+			l.addCounts(line.Day, []event.UsageCount{line.UsageCount}, 1)
+		}
 	}
 }
 
@@ -81,6 +85,26 @@ func (l Lines) Digest() []byte {
 // ClosingEvent is the event that closes a period with these lines.
 func (l Lines) ClosingEvent() event.UsageClosed {
 	return event.UsageClosed{Total: l.Total(), LineCount: int64(len(l)), Digest: l.Digest()}
+}
+
+// statedItems is how many accounts and lines a UsageLinesStated has at most. An event of that size fits every log.
+const statedItems = 1000
+
+// Statements returns what the own stream of an ended period states before its closing. The same period always gives the same events.
+func (f *PeriodUsage) Statements() (all []event.UsageLinesStated) {
+	whole, keys := f.Snapshot(0), f.Lines.SortedKeys()
+	accounts := whole.Accounts
+	for len(all) == 0 || len(accounts)+len(keys) > 0 {
+		n := min(len(accounts), statedItems)
+		e := event.UsageLinesStated{PeriodRef: event.PeriodRef{Contract: whole.Contract, First: whole.First}, Next: whole.Next, Used: whole.Used, Accounts: accounts[:n]}
+		accounts = accounts[n:]
+		n = min(len(keys), statedItems-n)
+		for _, at := range keys[:n] {
+			e.Lines = append(e.Lines, event.UsageLineStated{Day: at.Day, UsageCount: event.UsageCount{Account: at.Account, Key: at.Key, Endpoint: at.Endpoint, Requests: f.Lines[at]}})
+		}
+		all, keys = append(all, e), keys[n:]
+	}
+	return all
 }
 
 // PeriodUsage is a period's state and its lines, folded together.

@@ -1,6 +1,7 @@
 // Package usagefold decides which requests count. Its state is the pure fold of one stream, usage-{contract}-{period}: anybody
 // who folds the stream, on any machine and at any time, finds the same ticks counted and the same ones void. Only the order of
-// the stream decides, and the log's clock only decides whether a period may begin.
+// the stream decides, and the log's clock only decides whether a period may begin. A stream that the periods of several contracts
+// share is folded by a SharedState (shared.go), by the same rules for each of them.
 //
 //	stream ──event──► PeriodState.Apply ──Verdict──► Lines.Apply      requests by day, account, key and endpoint
 //	                       │       ▲
@@ -54,6 +55,7 @@ const (
 	AccountClosed                // one of its accounts, or the contract, is closed
 	CapUnknown                   // one of its accounts has no cap yet
 	CapReached                   // it would exceed a cap
+	Unnumbered                   // the key or the endpoint of a line has no number in the shared stream
 )
 
 // PeriodState is the fold of one period's stream. The zero PeriodState is that of a stream without events. It is not safe
@@ -63,6 +65,8 @@ type PeriodState struct {
 	Period   plan.Period
 
 	opened, closed bool
+	ended          bool  // nothing counts any more, although it is not closed; only in a shared stream
+	stated         bool  // the state is what UsageLinesStated states, without the shared stream
 	used           int64 // requests counted for the contract, all accounts together
 	accounts       map[string]*accountState
 	revokedKeys    map[string]bool
@@ -77,8 +81,11 @@ type accountState struct {
 	closed  bool
 }
 
-// IsOpen reports whether requests can be counted: the period has begun and is not closed.
-func (p *PeriodState) IsOpen() bool { return p.opened && !p.closed }
+// IsOpen reports whether requests can be counted: the period has begun and is neither closed nor ended.
+func (p *PeriodState) IsOpen() bool { return p.opened && !p.closed && !p.ended }
+
+// IsEnded reports whether nothing counts any more but corrections.
+func (p *PeriodState) IsEnded() bool { return p.ended || p.closed }
 
 // IsClosed reports whether the period was closed.
 func (p *PeriodState) IsClosed() bool { return p.closed }
@@ -122,7 +129,7 @@ func (p *PeriodState) verdictFor(account, key string, ofContract, ofAccount int6
 	switch {
 	case !p.opened:
 		return PeriodNotOpen
-	case p.closed:
+	case p.closed, p.ended:
 		return PeriodClosed
 	case p.revokedKeys[key]:
 		return KeyRevoked
@@ -152,6 +159,8 @@ func (p *PeriodState) Apply(e event.Event, recorded time.Time) Verdict {
 	switch e := e.(type) {
 	case event.UsageOpened:
 		return p.applyOpened(e, recorded)
+	case event.UsageLinesStated:
+		return p.applyStated(e)
 	case event.UsageSnapshotTaken: // repeats what is known
 		return Counted
 	}
@@ -163,6 +172,10 @@ func (p *PeriodState) Apply(e event.Event, recorded time.Time) Verdict {
 			return Counted
 		}
 		return PeriodClosed
+	case p.ended:
+		if _, closes := e.(event.UsageClosed); !closes {
+			return PeriodClosed
+		}
 	}
 	switch e := e.(type) {
 	case event.UsageTicked:
@@ -182,6 +195,8 @@ func (p *PeriodState) Apply(e event.Event, recorded time.Time) Verdict {
 			return Duplicate
 		}
 		a.closed = true
+	case event.SharedUsageEnded:
+		p.ended = true
 	case event.UsageClosed:
 		p.closed = true
 	}
@@ -198,6 +213,20 @@ func (p *PeriodState) applyOpened(e event.UsageOpened, recorded time.Time) Verdi
 	}
 	p.opened, p.Contract, p.Period = true, e.Contract, plan.Period{First: e.First, Next: e.Next}
 	p.accounts, p.revokedKeys, p.lastSequences = map[string]*accountState{e.Contract: {cap: e.Cap, capAsOf: e.AsOfPosition}}, map[string]bool{}, map[string]int64{}
+	return Counted
+}
+
+// applyStated begins, or adds to, the state of a period whose requests were counted in a shared stream, for a reader of its own stream
+// alone. To whoever has folded the shared stream it is a repetition.
+func (p *PeriodState) applyStated(e event.UsageLinesStated) Verdict {
+	if p.opened && (!p.stated || p.closed) {
+		return Duplicate
+	}
+	if !p.opened {
+		*p = *RestorePeriod(event.UsageSnapshotTaken{Contract: e.Contract, First: e.First, Next: e.Next, Used: e.Used})
+		p.ended, p.stated = true, true
+	}
+	p.restoreAccounts(e.Accounts, nil, nil)
 	return Counted
 }
 
@@ -237,9 +266,14 @@ func (p *PeriodState) applyTick(e event.UsageTicked) Verdict {
 	if !p.recordSequence(e.InstanceID, e.Sequence) {
 		return Duplicate
 	}
-	for i, c := range e.Counts {
+	return p.applyCounts(e.Counts)
+}
+
+// applyCounts is applyTick for a tick that is new.
+func (p *PeriodState) applyCounts(counts []event.UsageCount) Verdict {
+	for i, c := range counts {
 		if v := p.verdictFor(c.Account, c.Key, c.Requests, c.Requests); v != Counted {
-			for _, c := range e.Counts[:i] {
+			for _, c := range counts[:i] {
 				p.addRequests(c, -1)
 			}
 			return v
@@ -292,16 +326,21 @@ func RestorePeriod(e event.UsageSnapshotTaken) *PeriodState {
 		Contract: e.Contract, Period: plan.Period{First: e.First, Next: e.Next}, opened: true, used: e.Used,
 		accounts: map[string]*accountState{}, revokedKeys: map[string]bool{}, lastSequences: map[string]int64{},
 	}
-	for _, a := range e.Accounts {
+	p.restoreAccounts(e.Accounts, e.RevokedKeys, e.Sequences)
+	return p
+}
+
+// restoreAccounts adds what a snapshot has of accounts, keys and instances.
+func (p *PeriodState) restoreAccounts(accounts []event.UsageAccountState, revokedKeys []string, sequences []event.UsageInstanceSequence) {
+	for _, a := range accounts {
 		p.accounts[a.Account] = &accountState{a.Cap, a.CapAsOfPosition, a.Used, a.Closed}
 	}
-	for _, k := range e.RevokedKeys {
+	for _, k := range revokedKeys {
 		p.revokedKeys[k] = true
 	}
-	for _, s := range e.Sequences {
+	for _, s := range sequences {
 		p.lastSequences[s.InstanceID] = s.Sequence
 	}
-	return p
 }
 
 // TickDraft collects requests for a tick that would count if it were the next event of the stream. It is void once the
