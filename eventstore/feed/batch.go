@@ -140,9 +140,6 @@ func (b *batcher) finishBatch() Batch {
 	return b.batch
 }
 
-// hasProgress reports whether the batch contains anything.
-func (b *batcher) hasProgress() bool { return len(b.batch.Events) > 0 || b.batch.To != b.batch.From }
-
 func (b *batcher) isFull() bool {
 	return len(b.batch.Events) >= b.batchEvents || b.bytes >= b.maxBytes()
 }

@@ -72,25 +72,29 @@ func SelectWithin[R any](ctx context.Context, q Querier, t table.Table[R], r Ran
 // LoadByKeys reads the rows whose key, in one column, is among keys, in no particular order. Keys without a row are
 // left out.
 func LoadByKeys[R any](ctx context.Context, q Querier, t table.Table[R], keys []string) ([]R, error) {
-	column := t.Columns[0].Name
-	if len(keys) == 0 {
+	return LoadByColumn(ctx, q, t, t.Columns[0].Name, keys)
+}
+
+// LoadByColumn is LoadByKeys for any column of text.
+func LoadByColumn[R any](ctx context.Context, q Querier, t table.Table[R], column string, values []string) ([]R, error) {
+	if len(values) == 0 {
 		return nil, nil
 	}
 	if q.hasColumnArrays() {
-		return Select(ctx, q, t, "where "+column+" = any(?)", keys)
+		return Select(ctx, q, t, "where "+column+" = any(?)", values)
 	}
 	var found []R
-	for len(keys) > 0 { // a statement has only so many placeholders
-		n := groupSize(len(keys))
+	for len(values) > 0 { // a statement has only so many placeholders
+		n := groupSize(len(values))
 		args := make([]any, n)
-		for i, k := range keys[:n] {
+		for i, k := range values[:n] {
 			args[i] = k
 		}
 		rows, err := Select(ctx, q, t, "where "+column+" in (?"+strings.Repeat(", ?", n-1)+")", args...)
 		if err != nil {
 			return nil, err
 		}
-		found, keys = append(found, rows...), keys[n:]
+		found, values = append(found, rows...), values[n:]
 	}
 	return found, nil
 }

@@ -35,11 +35,28 @@ func stopKind(err error) string {
 }
 
 // stoppingEvent returns a decoded event that stops its account, or err if it stops the whole projection.
-func stoppingEvent(r eventstore.RecordedEvent, err error) (decodedEvent, error) {
+func (m Model) stoppingEvent(r eventstore.RecordedEvent, err error) (decodedEvent, error) {
 	if stopKind(err) == table.AccountRunning {
 		return decodedEvent{}, err
 	}
-	return decodedEvent{record: Record{RecordedEvent: r}, stopErr: err}, nil
+	return decodedEvent{record: Record{RecordedEvent: r}, stopErr: err, stoppedOwner: m.sharedOwner(r)}, nil
+}
+
+// sharedOwner is Model.SharedOwner, "" without it.
+func (m Model) sharedOwner(r eventstore.RecordedEvent) string {
+	if m.SharedOwner == nil {
+		return ""
+	}
+	return m.SharedOwner(r)
+}
+
+// owner is what the event is dropped with, and what it stops if it cannot be used.
+func (d decodedEvent) owner(stopped map[string]table.AccountStatus) string {
+	owner := table.StreamOwner(d.record.Stream)
+	if _, isStreamStopped := stopped[owner]; d.stoppedOwner != "" && !isStreamStopped {
+		return d.stoppedOwner
+	}
+	return owner
 }
 
 // nextStatus returns the status of the event's account after the event.
@@ -94,7 +111,7 @@ func (v *accountFilter) loadStatuses(ctx context.Context, tx *sqldb.Tx, decoded 
 	seen := map[string]bool{}
 	var owners []string
 	for _, d := range decoded {
-		owner := table.StreamOwner(d.record.Stream)
+		owner := d.owner(v.stopped)
 		if _, stopped := v.stopped[owner]; d.changesStatus() && !stopped && !seen[owner] {
 			seen[owner], owners = true, append(owners, owner)
 		}
@@ -121,7 +138,7 @@ func (d decodedEvent) isCorrection() bool {
 // change no status. A correction asks for a refold, an empty commit of a running account is counted and logged, and any other
 // event that cannot be used stops the account. For a stopped account it notes only the last position, for the refold.
 func (v *accountFilter) filterEvent(d decodedEvent) {
-	owner := table.StreamOwner(d.record.Stream)
+	owner := d.owner(v.stopped)
 	s, stopped := v.stopped[owner]
 	if !stopped {
 		if s = v.changed[owner]; !d.changesStatus() {

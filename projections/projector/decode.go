@@ -25,17 +25,22 @@ type decodedEvent struct {
 	handler       EventHandler
 	event         event.Event
 	record        Record
-	stopErr       error // why the event stops its account, nil if it does not
-	isEmptyCommit bool  // it is a commit that names no staged events, which is skipped
+	stopErr       error  // why the event stops its account, nil if it does not
+	stoppedOwner  string // what it stops, if that is not the owner of its stream
+	isEmptyCommit bool   // it is a commit that names no staged events, which is skipped
 }
 
 // decodeEvent decodes one event as the model sees it. An event of a type that is not in the catalog stops the projection,
-// because it may mean anything. A type of the catalog without a handler is not even decoded.
+// because it may mean anything; in a stream that owners share it stops the owner that it names. A type of the catalog without a handler is not even decoded.
 func (m Model) decodeEvent(ctx context.Context, codec *eventstore.Codec, r eventstore.RecordedEvent) (decodedEvent, error) {
 	d := decodedEvent{record: Record{RecordedEvent: r}}
 	var err error
 	if _, known := event.Lookup(r.Type); !known {
-		return d, fmt.Errorf("%s@%d: %w %q", r.Stream, r.Revision, event.ErrUnknownType, r.Type)
+		err := fmt.Errorf("%w %q", event.ErrUnknownType, r.Type)
+		if m.sharedOwner(r) != "" {
+			return m.stoppingEvent(r, &eventstore.UnusableError{Stream: r.Stream, Revision: r.Revision, Position: r.Position, Err: err})
+		}
+		return d, fmt.Errorf("%s@%d: %w", r.Stream, r.Revision, err)
 	}
 	d.handler, _ = m.handlerFor(r.Type)
 	if d.handler.apply == nil && !eventstore.IsCorrection(r.Type) {
@@ -47,7 +52,7 @@ func (m Model) decodeEvent(ctx context.Context, codec *eventstore.Codec, r event
 	}
 	d.isEmptyCommit = eventstore.IsEmptyCommit(d.event)
 	if err != nil && m.DropRows != nil {
-		return stoppingEvent(r, err)
+		return m.stoppingEvent(r, err)
 	}
 	return d, err
 }
@@ -224,7 +229,7 @@ func (m Model) expandCommit(ctx context.Context, w *worker, commit decodedEvent)
 		if m.DropRows == nil {
 			return nil, err
 		}
-		stop, err := stoppingEvent(commit.record.RecordedEvent, err)
+		stop, err := m.stoppingEvent(commit.record.RecordedEvent, err)
 		return []decodedEvent{stop}, err
 	}
 	decoded, err := m.decodeEvents(ctx, w.codec, rows)

@@ -3,6 +3,7 @@ package projector
 import (
 	"context"
 	"fmt"
+	"iter"
 	"maps"
 	"reflect"
 	"slices"
@@ -30,15 +31,21 @@ type Model struct {
 	NeedsPersonalData bool             // handlers see personal fields; otherwise those are empty
 	NeedsReasons      bool             // with NeedsPersonalData, handlers see the reasons in metadata; otherwise those are empty
 	OmitsMetadata     bool             // handlers see no metadata, which saves decoding it
-	StreamStates      []AnyStreamState // states of streams that handlers ask for
+	StreamStates      []AnyStreamState // states that handlers ask for: StreamState or BatchState
 	// EraseRows removes the personal data of an account from rows written by the streams of other owners, the tokens; nil if
 	// there are none. DropRows leaves those rows, so both are called when a stopped account is erased.
 	EraseRows func(b *Changeset, account string)
 	// DropRows deletes the rows that the streams of one owner (table.StreamOwner) have written, so that a refold can rewrite
 	// them. at is the position of the generation. With DropRows an unusable event stops only its account, without it the
 	// whole model.
-	DropRows  func(b *Changeset, owner string, at eventstore.Position)
-	BatchSize int // feed.Source.BatchEvents: events after which a transaction ends; 0 means the feed's default
+	DropRows func(b *Changeset, owner string, at eventstore.Position)
+	// SharedOwner, if not nil, returns what stops at an event of a stream that several owners share, if this program does not know
+	// its type or cannot decode its data; "" for other streams. It needs DropRows.
+	SharedOwner func(r eventstore.RecordedEvent) (owner string)
+	// NeedsRebuild, if not nil, reports whether a refold from the streams of an owner would not be enough, since its rows come from
+	// a stream that it shares. A new generation is built then.
+	NeedsRebuild func(ctx context.Context, q sqldb.Querier, owner string) (bool, error)
+	BatchSize    int // feed.Source.BatchEvents: events after which a transaction ends; 0 means the feed's default
 	// MinInterval is the shortest time between two transactions once the model has caught up, unless somebody on this instance awaits
 	// a position. See maxSharedInterval for other instances.
 	MinInterval time.Duration
@@ -215,7 +222,37 @@ func (k StreamState[R, S]) ForEvent(b *Changeset, r Record) S {
 // statesByStream holds the states of the streams that a batch touches.
 type statesByStream[S any] map[string]S
 
-// AnyStreamState is a StreamState of any row and state. foldEvents calls loadStates before the handlers and saveStates after
+// BatchState is a StreamState for a model whose handlers need more than one row for each stream: what a batch needs follows from its
+// events. S is a pointer, so that a change a handler makes to the state is visible at the next event.
+type BatchState[S any] struct {
+	Name string // of no table
+	// Load makes the state that the events need. It reads rows in the transaction of the batch.
+	Load func(ctx context.Context, q sqldb.Querier, events iter.Seq2[event.Event, Record]) (S, error)
+	// Save writes rows for the state after the last event of the batch.
+	Save func(b *Changeset, s S) error
+}
+
+// Of is the state of the batch. The BatchState must be among the model's StreamStates.
+func (k BatchState[S]) Of(b *Changeset) S { return b.states[k.Name].(S) }
+
+func (k BatchState[S]) loadStates(ctx context.Context, tx *sqldb.Tx, b *Changeset, decoded []decodedEvent) error {
+	s, err := k.Load(ctx, tx, func(yield func(event.Event, Record) bool) {
+		for _, d := range decoded {
+			if d.handler.apply != nil && !yield(d.event, d.record) {
+				return
+			}
+		}
+	})
+	if err != nil {
+		return fmt.Errorf("state of %s: %w", k.Name, err)
+	}
+	b.states[k.Name] = s
+	return nil
+}
+
+func (k BatchState[S]) saveStates(b *Changeset) error { return k.Save(b, k.Of(b)) }
+
+// AnyStreamState is a StreamState or BatchState of any state. foldEvents calls loadStates before the handlers and saveStates after
 // them, in the same transaction.
 type AnyStreamState interface {
 	loadStates(context.Context, *sqldb.Tx, *Changeset, []decodedEvent) error

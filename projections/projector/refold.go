@@ -413,10 +413,20 @@ func (r *refold) finish(ctx context.Context, bound eventstore.Position, stop *de
 }
 
 // Refold requests that the rows of stopped accounts be rewritten from their streams, in every generation that has stopped
-// them. It does not wait for that. An account whose streams still hold an unusable event is stopped again.
+// them. It does not wait for that. An account whose streams still hold an unusable event is stopped again. If a model says so
+// (Model.NeedsRebuild), a new generation is built instead.
 func (p *Projector) Refold(ctx context.Context, accounts ...string) error {
+	rebuilt := map[string]bool{}
 	return p.eachGeneration(ctx, func(g sqldb.Generation, db *sqldb.DB) error {
-		if err := requestRefold(ctx, db, accounts); err != nil {
+		refolded, rebuilds, err := p.divideRefold(ctx, g, db, accounts)
+		if err == nil && rebuilds && !rebuilt[g.Model] {
+			rebuilt[g.Model] = true
+			_, err = p.Rebuild(ctx, g.Model)
+		}
+		if err == nil {
+			err = requestRefold(ctx, db, refolded)
+		}
+		if err != nil {
 			return err
 		}
 		if w := p.workerOf(g.Name); w != nil {
@@ -424,6 +434,26 @@ func (p *Projector) Refold(ctx context.Context, accounts ...string) error {
 		}
 		return nil
 	})
+}
+
+// divideRefold returns the accounts that a refold is enough for, and whether others that are stopped need a new generation.
+func (p *Projector) divideRefold(ctx context.Context, g sqldb.Generation, db *sqldb.DB, accounts []string) (refolded []string, rebuilds bool, err error) {
+	m, err := p.modelNamed(g.Model)
+	if err != nil || m.NeedsRebuild == nil {
+		return accounts, false, err
+	}
+	for _, account := range accounts {
+		needsRebuild, err := m.NeedsRebuild(ctx, db, account)
+		switch s, statusErr := sqldb.LoadAccountStatus(ctx, db, account); {
+		case errors.Join(err, statusErr) != nil:
+			return nil, false, errors.Join(err, statusErr)
+		case !needsRebuild:
+			refolded = append(refolded, account)
+		case s.IsStopped():
+			rebuilds = true
+		}
+	}
+	return refolded, rebuilds, nil
 }
 
 // requestRefold marks the accounts in a transaction that first locks the checkpoint row, as every batch does: otherwise a

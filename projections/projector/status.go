@@ -170,7 +170,7 @@ func (p *Projector) UnreadableAccounts(ctx context.Context, after string, limit 
 	return all[:min(limit, len(all))], err
 }
 
-// Incidents returns nil if no account is stopped, no empty commit was skipped and no scrub has failed; otherwise an error
+// Incidents returns nil if no account is stopped or has a note, no empty commit was skipped and no scrub has failed; otherwise an error
 // that names them. It does not make the instance unready: the other accounts are served.
 func (p *Projector) Incidents(ctx context.Context) error {
 	all, err := p.StoppedAccounts(ctx)
@@ -211,13 +211,17 @@ func (s StoppedAccount) incidentTexts() (all []string) {
 	if s.IsStopped() {
 		all = append(all, (&table.StoppedError{AccountStatus: s.AccountStatus}).Error())
 	}
+	if s.HasNote() {
+		all = append(all, fmt.Sprintf("%s@%d: %s", s.Stream, s.Revision, s.Reason))
+	}
 	if s.FirstEmptyCommit != 0 {
 		all = append(all, fmt.Sprintf("account %s: a commit without a sync id at position %d changed nothing and was passed over", s.Account, s.FirstEmptyCommit))
 	}
 	return all
 }
 
-// StoppedAccount is an account that a generation has stopped, or in which it skipped a commit without a sync id.
+// StoppedAccount is an account that a generation has stopped, in which it skipped a commit without a sync id, or about which it has a
+// note.
 type StoppedAccount struct {
 	Generation string
 	table.AccountStatus
@@ -229,7 +233,7 @@ const maxStopped = 100
 // StoppedAccounts returns the accounts that the generations in use or under construction have stopped, at most 100 of each.
 func (p *Projector) StoppedAccounts(ctx context.Context) (all []StoppedAccount, err error) {
 	err = p.eachGeneration(ctx, func(g sqldb.Generation, db *sqldb.DB) error {
-		rows, err := sqldb.Select(ctx, db, table.AccountStatuses, "where kind <> '' or empty <> 0 order by kind desc, account limit ?", maxStopped)
+		rows, err := sqldb.Select(ctx, db, table.AccountStatuses, "where kind <> '' or empty <> 0 or reason <> '' order by kind desc, account limit ?", maxStopped)
 		for _, s := range rows {
 			all = append(all, StoppedAccount{g.Name, s})
 		}

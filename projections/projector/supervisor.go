@@ -185,7 +185,7 @@ func (s *supervisor) startWorker(ctx context.Context, m Model, g sqldb.Generatio
 }
 
 // maxSharedInterval is the longest Model.MinInterval if other instances may read the rows: they cannot hurry the feed.
-const maxSharedInterval = time.Second / 2
+const maxSharedInterval = 200 * time.Millisecond
 
 // newWorker makes the worker of a generation with its feed, and registers it for workerOf.
 func (p *Projector) newWorker(ctx context.Context, m Model, g sqldb.Generation, db *sqldb.DB) (*worker, *feed.Feed) {

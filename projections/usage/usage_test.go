@@ -60,75 +60,112 @@ func TestRowsAreWhatTheFoldOfTheLogGives(t *testing.T) {
 	})
 }
 
-// foldedStream is a stream as usagefold folds it.
-type foldedStream struct {
-	usagefold.PeriodUsage
-	revision eventstore.Revision
-	opened   time.Time
-	closed   time.Time
-	closing  event.UsageClosed
-	uses     map[string]table.Instant
+// foldedPeriod is a period as usagefold folds it.
+type foldedPeriod struct {
+	state       *usagefold.PeriodState
+	lines       usagefold.Lines
+	revision    int64 // of the last event about it where it is counted
+	ownRevision int64
+	shared      string
+	opened      time.Time
+	ended       time.Time
+	closed      time.Time
+	closing     event.UsageClosed
+	uses        map[string]table.Instant
 }
 
-func foldLog(t *testing.T, log eventstore.Store) map[string]*foldedStream {
+// foldedLog is what the streams of a log come to, by own stream.
+type foldedLog struct {
+	streams usagefold.StreamsState
+	periods map[string]*foldedPeriod
+}
+
+func foldLog(t *testing.T, log eventstore.Store) map[string]*foldedPeriod {
 	t.Helper()
-	all := map[string]*foldedStream{}
+	f := &foldedLog{periods: map[string]*foldedPeriod{}}
 	for s, err := range log.ReadAll(t.Context(), eventstore.Checkpoint{}, eventstore.Filter{"usage"}) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if s.Kind == eventstore.EventAppeared {
-			foldRecorded(t, all, s.Event)
+		if s.Kind != eventstore.EventAppeared {
+			continue
 		}
+		e, err := event.Decode(s.Event.Type, s.Event.Data)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f.apply(s.Event, e)
 	}
-	return all
+	return f.periods
 }
 
-func foldRecorded(t *testing.T, all map[string]*foldedStream, r eventstore.RecordedEvent) {
-	t.Helper()
-	e, err := event.Decode(r.Type, r.Data)
-	if err != nil {
-		t.Fatal(err)
+func (f *foldedLog) find(ref event.PeriodRef) *foldedPeriod {
+	stream := usagefold.StreamName(ref.Contract, ref.First)
+	if f.periods[stream] == nil {
+		f.periods[stream] = &foldedPeriod{lines: usagefold.Lines{}, uses: map[string]table.Instant{}}
 	}
-	f := all[r.Stream]
-	if f == nil {
-		f = &foldedStream{PeriodUsage: *usagefold.NewPeriodUsage(), uses: map[string]table.Instant{}}
-		all[r.Stream] = f
+	return f.periods[stream]
+}
+
+func (f *foldedLog) apply(r eventstore.RecordedEvent, e event.Event) {
+	parts := f.streams.Apply(r.Stream, int64(r.Revision), e, r.Time)
+	contract, first, isOwn := usagefold.ParseStreamName(r.Stream)
+	own := event.PeriodRef{Contract: contract, First: first}
+	in, isShared := f.streams.CountedIn(own)
+	if isOwn && isShared {
+		p := f.find(own)
+		p.shared, p.ownRevision = in, int64(r.Revision)
 	}
-	f.revision = r.Revision
-	if f.Apply(e, r.Time) != usagefold.Counted {
-		return
+	for _, part := range parts {
+		if part.State == nil {
+			continue
+		}
+		p := f.find(part.PeriodRef)
+		if p.state = part.State; !isOwn || !isShared {
+			p.revision = int64(r.Revision)
+		}
+		if part.Verdict == usagefold.Counted {
+			p.collect(part.Event, r.Time)
+		}
 	}
+}
+
+// collect collects an event that counts.
+func (p *foldedPeriod) collect(e event.Event, recorded time.Time) {
+	p.lines.Apply(e, usagefold.Counted)
 	switch e := e.(type) {
 	case event.UsageOpened:
-		f.opened = r.Time
+		p.opened = recorded
+	case event.SharedUsageEnded, event.UsageLinesStated:
+		p.ended = recorded
 	case event.UsageClosed:
-		f.closed, f.closing = r.Time, e
+		p.closed, p.closing = recorded, e
 	case event.UsageTicked:
 		for _, c := range e.Counts {
-			f.uses[c.Key] = table.InstantOf(r.Time)
+			p.uses[c.Key] = table.InstantOf(recorded)
 		}
 	}
 }
 
 // checkRows compares all rows with the streams.
-func checkRows(t *testing.T, s *projectortest.Fixture, want map[string]*foldedStream) {
+func checkRows(t *testing.T, s *projectortest.Fixture, want map[string]*foldedPeriod) {
 	t.Helper()
 	var lines []table.UsageLine
 	var periods []table.UsagePeriod
 	uses := map[string]table.Instant{}
 	for stream, f := range want {
-		if f.opened.IsZero() {
+		if f.state == nil || !f.state.IsOpen() && !f.state.IsEnded() {
 			continue
 		}
-		limit, _, _ := f.Cap(f.Contract)
+		contract := f.state.Contract
+		limit, _, _ := f.state.Cap(contract)
 		periods = append(periods, table.UsagePeriod{
-			Stream: stream, Contract: f.Contract, First: first.String(), Next: next.String(), Cap: limit, Used: f.Used(f.Contract),
+			Stream: stream, Contract: contract, First: first.String(), Next: next.String(), Cap: limit, Used: f.state.Used(contract),
 			Opened: table.InstantOf(f.opened), Closed: table.InstantOf(f.closed), Total: f.closing.Total, Lines: f.closing.LineCount,
-			Digest: fmt.Sprintf("%x", f.closing.Digest), Revision: int64(f.revision),
+			Digest: fmt.Sprintf("%x", f.closing.Digest), Revision: f.revision, Shared: f.shared, Ended: table.InstantOf(f.ended), OwnRevision: f.ownRevision,
 		})
-		for _, at := range f.Lines.SortedKeys() {
-			lines = append(lines, table.UsageLine{Account: at.Account, First: first.String(), Contract: f.Contract, Day: at.Day.String(), Key: at.Key, Endpoint: at.Endpoint, Requests: f.Lines[at]})
+		for _, at := range f.lines.SortedKeys() {
+			lines = append(lines, table.UsageLine{Account: at.Account, First: first.String(), Contract: contract, Day: at.Day.String(), Key: at.Key, Endpoint: at.Endpoint, Requests: f.lines[at]})
 		}
 		for key, at := range f.uses {
 			uses[key] = max(uses[key], at)

@@ -9,7 +9,7 @@ import (
 	"lieudit/eventstore/sqldb"
 )
 
-// sumCache keeps sums of lines. A period's lines follow from the events of its stream, so that sums stay right for as long as the stream has
+// sumCache keeps sums of lines. A period's lines follow from the events of its streams, so that sums stay right for as long as they have
 // as many entries: pages ask for the same sums twice a second. The zero value is ready. It is safe for concurrent use.
 type sumCache struct {
 	mu   sync.Mutex

@@ -67,7 +67,7 @@ func (r *CountReader) Counts(ctx context.Context, q CountQuery) iter.Seq2[Count,
 			return
 		}
 		for _, contract := range contracts {
-			if !r.yieldCounts(ctx, usagefold.StreamName(contract, q.First), q, yield) {
+			if !r.yieldPeriod(ctx, contract, q, yield) {
 				return
 			}
 		}
@@ -100,32 +100,68 @@ func (c *Reader) contractsOf(ctx context.Context, q CountQuery) (found []string,
 	return found, nil
 }
 
-// yieldCounts yields the parts on one stream, and returns false if the caller must stop.
-func (r *CountReader) yieldCounts(ctx context.Context, stream string, q CountQuery, yield func(Count, error) bool) bool {
-	var state usagefold.PeriodState
-	for recorded, err := range r.Log.ReadStream(ctx, stream, 0, eventstore.Forward) {
+// countFold yields the parts of an account's lines in one period while it folds the period's streams.
+type countFold struct {
+	*CountReader
+	query   CountQuery
+	period  event.PeriodRef
+	streams usagefold.StreamsState // of this period alone: a shared stream opens no other one
+	yield   func(Count, error) bool
+}
+
+// yieldPeriod yields the parts on the streams of a contract's period, and returns false if the caller must stop. The own stream of a period
+// that is counted in a shared one begins with the name of that; what follows there was appended after its counting had ended.
+func (r *CountReader) yieldPeriod(ctx context.Context, contract string, q CountQuery, yield func(Count, error) bool) bool {
+	f := &countFold{CountReader: r, query: q, period: event.PeriodRef{Contract: contract, First: q.First}, yield: yield}
+	return f.yieldStream(ctx, usagefold.StreamName(contract, q.First))
+}
+
+// yieldStream yields the parts on one stream, and before them those of the shared stream that it names.
+func (f *countFold) yieldStream(ctx context.Context, stream string) bool {
+	for recorded, err := range f.Log.ReadStream(ctx, stream, 0, eventstore.Forward) {
 		var e event.Event
 		if err == nil {
 			e, err = event.Decode(recorded.Type, recorded.Data)
 		}
-		if err != nil {
-			yield(Count{}, fmt.Errorf("%s@%d: %w", stream, recorded.Revision, err))
-			return false
-		}
-		if state.Apply(e, recorded.Time) != usagefold.Counted {
+		if err != nil && f.isAboutOther(recorded) {
 			continue
 		}
-		for _, part := range partsOf(e) {
-			if !q.selects(part.account, part.Line) {
-				continue
-			}
-			part.Recorded, part.Position = recorded.Time, recorded.Position
-			if part.Kind == CountAdjusted {
-				part.Reason, err = r.openReason(ctx, recorded, e)
-			}
-			if !yield(part.Count, err) || err != nil {
+		if err != nil {
+			f.yield(Count{}, fmt.Errorf("%s@%d: %w", stream, recorded.Revision, err))
+			return false
+		}
+		for _, part := range f.streams.Apply(stream, int64(recorded.Revision), e, recorded.Time) {
+			if part.PeriodRef == f.period && part.Verdict == usagefold.Counted && !f.yieldEvent(ctx, recorded, part.Event) {
 				return false
 			}
+		}
+		if in, ok := f.streams.CountedIn(f.period); ok && recorded.Revision == 0 && in != stream && !f.yieldStream(ctx, in) {
+			return false
+		}
+	}
+	return true
+}
+
+// isAboutOther reports whether an event of a shared stream that cannot be decoded is about another period.
+func (f *countFold) isAboutOther(r eventstore.RecordedEvent) bool {
+	_, _, isShared := usagefold.ParseSharedStreamName(r.Stream)
+	ref, ok := event.DecodePeriodRef(r.Data)
+	return isShared && ok && ref != f.period
+}
+
+// yieldEvent yields the parts of an event that counts.
+func (f *countFold) yieldEvent(ctx context.Context, recorded eventstore.RecordedEvent, e event.Event) bool {
+	for _, part := range partsOf(e) {
+		if !f.query.selects(part.account, part.Line) {
+			continue
+		}
+		var err error
+		part.Recorded, part.Position = recorded.Time, recorded.Position
+		if part.Kind == CountAdjusted {
+			part.Reason, err = f.openReason(ctx, recorded, e)
+		}
+		if !f.yield(part.Count, err) || err != nil {
+			return false
 		}
 	}
 	return true
@@ -149,6 +185,12 @@ func partsOf(e event.Event) []accountCount {
 	switch e := e.(type) {
 	case event.UsageTicked:
 		return parts(CountTicked, e.Day, 1, e.Counts...)
+	case event.UsageLinesStated: // in place of a shared stream that is gone
+		var all []accountCount
+		for _, l := range e.Lines {
+			all = append(all, parts(CountTicked, l.Day, 1, l.UsageCount)...)
+		}
+		return all
 	case event.UsageRefunded:
 		return parts(CountRefunded, e.Day, -1, e.Counts...)
 	case event.UsageAdjusted:

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"strings"
 	"time"
 
 	"lieudit/eventstore/sqldb"
@@ -22,10 +21,10 @@ type Period struct {
 }
 
 // UnclosedPeriods returns up to limit periods that ended by a day (their Next is that day or earlier) and were not closed, the
-// oldest first. It leaves out stopped ones.
+// oldest first. Those in which nothing counts any more but which lack their closing are among them. It leaves out stopped ones.
 func (c *Reader) UnclosedPeriods(ctx context.Context, endedBy plan.Date, limit int) (periods []Period, err error) {
 	err = c.registry.Read(ctx, table.UsageModel, func(db *sqldb.DB) error {
-		rows, err := sqldb.Select(ctx, db, table.UsagePeriods, "where closed = 0 and next <= ? and "+sqldb.ExcludeStoppedAccounts("'/' || stream")+" order by next, stream limit ?", endedBy.String(), limit)
+		rows, err := sqldb.Select(ctx, db, table.UsagePeriods, "where closed = 0 and next <= ? and "+excludeStopped()+" order by next, stream limit ?", endedBy.String(), limit)
 		if err != nil {
 			return err
 		}
@@ -82,7 +81,7 @@ func (c *Reader) PeriodIDs(ctx context.Context, prefix string) (found []PeriodID
 	return found, err
 }
 
-// StoredPeriod is everything that the read model holds of a period, as of one revision of its stream.
+// StoredPeriod is everything that the read model holds of a period, as of one revision of its streams.
 type StoredPeriod struct {
 	Row   *table.UsagePeriod // without PeriodState; nil if there is no row
 	Lines usagefold.Lines
@@ -105,12 +104,12 @@ func (c *Reader) ReadPeriods(ctx context.Context, periods []PeriodID) (map[Perio
 		for _, p := range periods {
 			found[p] = StoredPeriod{Lines: usagefold.Lines{}}
 		}
-		if err := checkStreams(ctx, db, found); err != nil {
+		if err := checkStreams(ctx, db, first, found); err != nil {
 			return err
 		}
-		rows, err := db.Query(ctx, `select contract, day, account, api_key, endpoint, requests, 0, 0, 0, 0, 0, '' from {usage_line}
+		rows, err := db.Query(ctx, `select contract, day, account, api_key, endpoint, requests, 0, 0, 0, 0, 0, '', '', 0, 0 from {usage_line}
 				where first = ? and contract >= ? and contract <= ? and requests <> 0
-			union all select contract, '', '', '', '', revision, cap, used, closed, total, lines, digest from {usage_period}
+			union all select contract, '', '', '', '', revision, cap, used, closed, total, lines, digest, shared, ended, own_revision from {usage_period}
 				where first = ? and contract >= ? and contract <= ?`, first, contract, lastContract, first, contract, lastContract)
 		if err != nil {
 			return err
@@ -129,21 +128,6 @@ func (c *Reader) ReadPeriods(ctx context.Context, periods []PeriodID) (map[Perio
 	return found, nil
 }
 
-// checkStreams returns the *table.StoppedError of one of the periods' streams, or nil if none of them is stopped.
-func checkStreams(ctx context.Context, db *sqldb.DB, periods map[PeriodID]StoredPeriod) error {
-	stopped, err := sqldb.Select(ctx, db, table.AccountStatuses, "where kind <> ''")
-	if err != nil {
-		return err
-	}
-	for _, s := range stopped {
-		contract, first, _ := usagefold.ParseStreamName(s.Stream)
-		if _, isRead := periods[PeriodID{contract, first.String()}]; isRead && s.IsStopped() {
-			return &table.StoppedError{AccountStatus: s}
-		}
-	}
-	return nil
-}
-
 // addStoredRow adds a line to its period, or the period's row if the day is empty. It skips rows of periods that are not in
 // found: other contracts may lie between them.
 func addStoredRow(found map[PeriodID]StoredPeriod, first string, scan func(...any) error) error {
@@ -151,7 +135,7 @@ func addStoredRow(found map[PeriodID]StoredPeriod, first string, scan func(...an
 	var line usagefold.LineKey
 	var row table.UsagePeriod
 	err := scan(&contract, &day, &line.Account, &line.Key, &line.Endpoint,
-		&row.Revision, &row.Cap, &row.Used, &row.Closed, &row.Total, &row.Lines, &row.Digest)
+		&row.Revision, &row.Cap, &row.Used, &row.Closed, &row.Total, &row.Lines, &row.Digest, &row.Shared, &row.Ended, &row.OwnRevision)
 	if err != nil {
 		return err
 	}
@@ -183,7 +167,7 @@ func (c *Reader) ListPeriods(ctx context.Context, prefix string, after PeriodID,
 	last := cmp.Or(after.First, "~")
 	err = c.registry.Read(ctx, table.UsageModel, func(db *sqldb.DB) error {
 		rows, err := sqldb.Select(ctx, db, table.UsagePeriods, "where first >= ? and first < ? and (first < ? or first = ? and contract > ?) and "+
-			sqldb.ExcludeStoppedAccounts("'/' || stream")+" order by first desc, contract limit ?", prefix, prefix+"~", last, last, after.Contract, limit+1)
+			excludeStopped()+" order by first desc, contract limit ?", prefix, prefix+"~", last, last, after.Contract, limit+1)
 		if err != nil || len(rows) == 0 {
 			return err
 		}
@@ -294,12 +278,4 @@ func (c *Reader) readPage(ctx context.Context, period string, after table.UsageL
 		return rows.Err()
 	})
 	return lines, err
-}
-
-// affectsPeriod reports whether a stopped stream may hold what counts in periods whose first day begins with period.
-// Streams of other kinds, such as those of instances, hold nothing that is billed.
-func affectsPeriod(s table.AccountStatus, period string) bool {
-	category, _, _ := strings.Cut(s.Stream, "-")
-	_, first, ok := usagefold.ParseStreamName(s.Stream)
-	return category == "usage" && (!ok || strings.HasPrefix(first.String(), period))
 }

@@ -87,7 +87,7 @@ type Summary struct {
 	Remaining int64     // requests that may still be counted: for a sub-client no more than its agency has left
 	Closed    time.Time // when the period was closed; zero if it is open
 	Lines     []Line
-	Entries   int64 // on the stream of the period, up to which the read model shows it
+	Entries   int64 // on the streams of the period, up to which the read model shows it
 }
 
 // Line is a number of requests that count. Dimensions that were not asked for are zero.
@@ -98,7 +98,7 @@ type Line struct {
 }
 
 // SummarizeAccount answers a query about one account. An unknown period has no lines. It fails with a *table.StoppedError while
-// the stream of the period is stopped.
+// a stream of the period is stopped.
 func (c *Reader) SummarizeAccount(ctx context.Context, q Query) (Summary, error) {
 	var u Summary
 	err := c.registry.Read(ctx, table.UsageModel, func(db *sqldb.DB) (err error) {
@@ -126,10 +126,10 @@ func (u *Summary) loadQuota(ctx context.Context, db *sqldb.DB, q Query) error {
 		}
 	}
 	stream := usagefold.StreamName(u.Contract, q.First)
-	if err := sqldb.CheckAccount(ctx, db, table.StreamOwner(stream)); err != nil {
-		return err
-	}
 	rows, err := sqldb.LoadByKeys(ctx, db, table.UsagePeriods, []string{stream})
+	if err == nil {
+		err = checkPeriod(ctx, db, stream, rows)
+	}
 	if err != nil || len(rows) == 0 {
 		return err
 	}
@@ -141,7 +141,7 @@ func (u *Summary) loadQuota(ctx context.Context, db *sqldb.DB, q Query) error {
 	if limit, _, known := state.Cap(q.Account); known && !q.IsRunning {
 		u.Limit = limit
 	}
-	u.Next, u.Closed, u.Entries = snapshot.Next, rows[0].Closed.Time(), rows[0].Revision+1
+	u.Next, u.Closed, u.Entries = snapshot.Next, rows[0].Closed.Time(), rows[0].Entries()
 	contractLimit := rows[0].Cap
 	if u.Contract == q.Account {
 		contractLimit = u.Limit

@@ -185,8 +185,8 @@ type Reconciliation struct {
 // UsageDifference is one value on which the log and the read model differ. Kind names the value; of the fields from Day to
 // Endpoint those are set that identify it.
 type UsageDifference struct {
-	Contract string    `json:"contrat"`
-	Period   string    `json:"periode"`
+	Contract string    `json:"contrat" doc:"Empty for a solde of a stream that several contracts share"`
+	Period   string    `json:"periode" doc:"The period's first day; for such a stream the month in which its periods begin"`
 	Kind     string    `json:"objet" enum:"ligne utilise limite total lignes empreinte solde cloture periode retard" doc:"What differs; solde and cloture are what the log says of itself at a revision"`
 	Day      plan.Date `json:"jour,omitzero"`
 	Account  string    `json:"compte,omitempty"`

@@ -39,7 +39,7 @@ type AccountStatus struct {
 	Stream           string // stream of the event that stopped the account
 	Revision         int64  // revision of that event in its stream
 	Position         int64  // position of that event in the log
-	Reason           string // why that event stopped the account
+	Reason           string // why that event stopped the account, or what is wrong with it although the account runs
 	LastSkipped      int64  // position of the account's last event skipped since
 	RefoldCount      int64  // how often a rewrite of its rows from its streams was requested or begun
 	VoidedEvents     int64  // how many events of its streams are named by corrections
@@ -56,6 +56,9 @@ const (
 
 // IsStopped reports whether the account's events are skipped and its rows must not be shown.
 func (s AccountStatus) IsStopped() bool { return s.Kind != AccountRunning }
+
+// HasNote reports whether something is wrong with an event of the account, which runs nevertheless.
+func (s AccountStatus) HasNote() bool { return !s.IsStopped() && s.Reason != "" }
 
 // AccountStatuses is a table that every generation has.
 var AccountStatuses = Table[AccountStatus]{

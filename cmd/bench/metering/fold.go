@@ -15,11 +15,13 @@ import (
 
 // This file is the only one that knows in which events and streams requests are counted.
 
-// tickType is in the bytes of each append of a tick: the protocol sends the type of an event as text.
-var tickType = []byte(event.UsageTicked{}.EventType())
+// tickTypes are in the bytes of the appends of ticks: the protocol sends the type of an event as text.
+var tickTypes = [][]byte{[]byte(event.UsageTicked{}.EventType()), []byte(event.SharedUsageTicked{}.EventType())}
 
 // hasTick reports whether bytes that an instance sends to a node contain a tick.
-func hasTick(sent []byte) bool { return bytes.Contains(sent, tickType) }
+func hasTick(sent []byte) bool {
+	return bytes.Contains(sent, tickTypes[0]) || bytes.Contains(sent, tickTypes[1])
+}
 
 // logTotals are the sums that foldLog finds on the log.
 type logTotals struct {
@@ -28,12 +30,12 @@ type logTotals struct {
 	endedInstances map[string]bool   // instances that appended that they ended
 	maxCounted     map[string]int64  // requests of an account, the most at any position of the log; of an agency, with its sub-clients
 	events         int64             // of usage
-	ticks, void    int64             // void: the ticks that do not count
+	ticks, void    int64             // void: the ticks that do not count, or not for each of their contracts
 	refunded       int64             // requests
 }
 
 // foldLog reads the events of usage and of instances from the whole log of a node and folds them, as the service folds them.
-// A contract has a stream for each of its periods.
+// A contract has a stream for each of its periods, and may share one with others.
 func (r *run) foldLog(ctx context.Context) (_ *logTotals, err error) {
 	store, err := esdb.Open(ctx, "esdb+unix://"+r.workDir.SocketPath(nodeName), slog.New(slog.DiscardHandler))
 	if err != nil {
@@ -41,7 +43,7 @@ func (r *run) foldLog(ctx context.Context) (_ *logTotals, err error) {
 	}
 	defer func() { err = errors.Join(err, store.Close()) }()
 	totals := &logTotals{countedByKey: map[string]int64{}, instanceByKey: map[string]string{}, endedInstances: map[string]bool{}, maxCounted: map[string]int64{}}
-	periods := map[string]*usagefold.PeriodUsage{}
+	fold := &logFold{logTotals: totals, lines: map[event.PeriodRef]usagefold.Lines{}}
 	for signal, err := range store.ReadAll(ctx, eventstore.Checkpoint{}, eventstore.Filter{"usage", "incarnation"}) {
 		if err != nil {
 			return nil, fmt.Errorf("read the log: %w", err)
@@ -53,53 +55,73 @@ func (r *run) foldLog(ctx context.Context) (_ *logTotals, err error) {
 		if err != nil {
 			return nil, err
 		}
-		totals.applyRecord(periods, signal.Event, e)
+		fold.applyRecord(signal.Event, e)
 	}
 	// Only the final counts are billed: refunds have lowered them by then.
-	for _, period := range periods {
-		for at, n := range period.Lines {
+	for _, lines := range fold.lines {
+		for at, n := range lines {
 			totals.countedByKey[at.Key] += n
 		}
 	}
 	return totals, nil
 }
 
+// logFold is the fold of the streams of usage, with the lines of each period.
+type logFold struct {
+	*logTotals
+	streams usagefold.StreamsState
+	lines   map[event.PeriodRef]usagefold.Lines
+}
+
 // applyRecord folds one event with the fold of the service (package usagefold), which decides whether each tick counts. So this test does not
 // check the rules of the fold. It checks that the answers to clients agree with it.
-func (t *logTotals) applyRecord(periods map[string]*usagefold.PeriodUsage, r eventstore.RecordedEvent, e event.Event) {
+func (f *logFold) applyRecord(r eventstore.RecordedEvent, e event.Event) {
 	switch e := e.(type) {
 	case event.InstanceStarted:
 		return
 	case event.InstanceEnded:
-		t.endedInstances[e.InstanceID] = true
+		f.endedInstances[e.InstanceID] = true
 		return
 	}
-	period := periods[r.Stream]
-	if period == nil {
-		period = usagefold.NewPeriodUsage()
-		periods[r.Stream] = period
+	f.events++
+	isTick, isVoid := false, false
+	for _, part := range f.streams.Apply(r.Stream, int64(r.Revision), e, r.Time) {
+		if _, ok := part.Event.(event.UsageTicked); ok {
+			isTick, isVoid = true, isVoid || part.Verdict != usagefold.Counted
+		}
+		f.addPart(part)
 	}
-	verdict := period.Apply(e, r.Time)
-	t.events++
-	switch e := e.(type) {
+	if isTick {
+		f.ticks++
+	}
+	if isVoid {
+		f.void++
+	}
+}
+
+// addPart adds what an event is to one period.
+func (f *logFold) addPart(part usagefold.PeriodEvent) {
+	if f.lines[part.PeriodRef] == nil {
+		f.lines[part.PeriodRef] = usagefold.Lines{}
+	}
+	f.lines[part.PeriodRef].Apply(part.Event, part.Verdict)
+	switch e := part.Event.(type) {
 	case event.UsageTicked:
-		t.ticks++
-		if verdict != usagefold.Counted {
-			t.void++
-		}
 		for _, c := range e.Counts {
-			t.instanceByKey[c.Key] = e.InstanceID
-			t.updateMax(period, c.Account)
+			f.instanceByKey[c.Key] = e.InstanceID
+			f.updateMax(part.State, c.Account)
 		}
-		t.updateMax(period, period.Contract)
+		f.updateMax(part.State, part.Contract)
 	case event.UsageRefunded:
 		for _, c := range e.Counts {
-			t.refunded += c.Requests
+			f.refunded += c.Requests
 		}
 	}
 }
 
 // updateMax is called after each tick: a cap that was exceeded for a moment is a violation too.
-func (t *logTotals) updateMax(period *usagefold.PeriodUsage, account string) {
-	t.maxCounted[account] = max(t.maxCounted[account], period.Used(account))
+func (t *logTotals) updateMax(period *usagefold.PeriodState, account string) {
+	if period != nil {
+		t.maxCounted[account] = max(t.maxCounted[account], period.Used(account))
+	}
 }

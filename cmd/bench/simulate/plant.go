@@ -201,7 +201,8 @@ func listPlanted() []planted {
 				"		r.planted = &snapshot{r.checkpoint, s.words.all(), s.stoppedStreams().marshal(), s.accounts.snapshot(), s.keys.snapshot(), s.byHash.live}\n	}\n"},
 			{"projections/keyring/ring.go", "	clock func() time.Time // elapsed time\n", "	planted *snapshot\n	clock func() time.Time // elapsed time\n"}}},
 		{"a period is closed while a tick is on its way", []edit{
-			{"schemas/usagefold/period.go", "	case p.closed:\n		return PeriodClosed\n	case p.revokedKeys[key]:\n", "	case p.revokedKeys[key]:\n"},
+			{"schemas/usagefold/period.go", "	case p.closed, p.ended:\n		return PeriodClosed\n	case p.revokedKeys[key]:\n", "	case p.revokedKeys[key]:\n"},
+			{"schemas/usagefold/shared.go", "		case t.State.ended:\n			t.Verdict = PeriodClosed\n", ""},
 			{"schemas/usagefold/period.go", "		if _, after := e.(event.UsageAdjusted); after {\n			return Counted\n		}\n",
 				"		switch e := e.(type) {\n		case event.UsageAdjusted:\n			return Counted\n		case event.UsageTicked:\n			return p.applyTick(e)\n		}\n"}}},
 		{"a refund is made twice", []edit{{"commands/usage/append.go",

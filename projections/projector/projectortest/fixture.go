@@ -85,6 +85,36 @@ func (s *Fixture) Rebuild(m table.ReadModel) {
 	})
 }
 
+// ServingGeneration returns the name of the generation of a model that serves.
+func (s *Fixture) ServingGeneration(m table.ReadModel) string {
+	s.t.Helper()
+	g, err := s.Registry.ServingGeneration(s.t.Context(), m)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return g.Name
+}
+
+// AwaitOtherGeneration waits until a generation of another name serves.
+func (s *Fixture) AwaitOtherGeneration(m table.ReadModel, name string) {
+	s.t.Helper()
+	s.await(func() bool {
+		g, err := s.Registry.ServingGeneration(s.t.Context(), m)
+		return err == nil && g.Name != name
+	})
+}
+
+// Refold requests a refold of accounts.
+func (s *Fixture) Refold(accounts ...string) {
+	s.t.Helper()
+	if err := s.projector.Refold(s.t.Context(), accounts...); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// Incidents returns what is wrong with accounts.
+func (s *Fixture) Incidents() error { return s.projector.Incidents(s.t.Context()) }
+
 // Rows returns all rows of a table in the order of their key, once they hold everything that was appended by Append and
 // Sync. t must be one of m's tables.
 func Rows[R any](s *Fixture, m table.ReadModel, t table.Table[R]) (rows []R) {

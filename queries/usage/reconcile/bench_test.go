@@ -26,7 +26,7 @@ func BenchmarkReconcile(b *testing.B) {
 		b.Run(fmt.Sprintf("%d requests a tick", perTick), func(b *testing.B) {
 			log, rows, lines := newBenchLog(b, 10_000, 100/int(perTick), perTick)
 			r := reconcile.Reconciler{
-				Log: log, Read: openBenchReader(b, rows, lines), WaitForUsage: func(context.Context) {},
+				Log: log, Read: openReader(b, rows, lines), WaitForUsage: func(context.Context) {},
 				RunningInstances: func(context.Context) (map[string]bool, error) { return nil, nil },
 			}
 			b.Run("reconcile", func(b *testing.B) {
@@ -91,8 +91,8 @@ func newBenchLog(b *testing.B, accounts, ticks int, perTick int64) (*journal.Jou
 	return log, rows, lines
 }
 
-// openBenchReader makes a Reader of a SQLite file with these rows.
-func openBenchReader(b *testing.B, rows []table.UsagePeriod, lines []table.UsageLine) *usage.Reader {
+// openReader makes a Reader of a SQLite file with these rows.
+func openReader(b testing.TB, rows []table.UsagePeriod, lines []table.UsageLine) *usage.Reader {
 	registry, db, promote := sqldbtest.NewGeneration(b, b.TempDir(), table.UsageModel)
 	err := db.RunInTx(b.Context(), func(tx *sqldb.Tx) error {
 		if err := sqldb.Upsert(b.Context(), tx, table.UsagePeriods, rows); err != nil {

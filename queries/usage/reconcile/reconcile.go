@@ -10,9 +10,9 @@
 // meanwhile. A chunk is read again until it has caught up with the fold (readWhenCaughtUp), and the fold then catches up with the
 // read model (Refold.CatchUp), so that both are of one revision.
 //
-// A period is one stream of usage events. A tick (event.UsageTicked) asks for requests to be counted in the period; it counts as a
-// whole or not at all. Snapshots and closings are events that state what the events before them add up to; a wrong one is a
-// misstatement. An instance is one run of the service's process.
+// A period is one stream of usage events, or a part of a stream that several share (shared.go). A tick (event.UsageTicked) asks for
+// requests to be counted in the period; it counts as a whole or not at all. Snapshots and closings are events that state what the events
+// before them add up to; a wrong one is a misstatement. An instance is one run of the service's process.
 package reconcile
 
 import (
@@ -63,6 +63,7 @@ func (r *Reconciler) Run(ctx context.Context, period string) (body.Reconciliatio
 			return c.result, err
 		}
 	}
+	c.checkSharedSnapshots()
 	running, err := r.RunningInstances(ctx)
 	c.listUnanswered(running)
 	return c.result, err
@@ -107,7 +108,7 @@ func (r *Reconciler) readWhenCaughtUp(ctx context.Context, log *Refold, chunk []
 func (f *Refold) isCaughtUp(stored map[usage.PeriodID]usage.StoredPeriod) bool {
 	for p, shown := range stored {
 		s := f.Streams[p.Stream()]
-		if s != nil && (shown.Row == nil || eventstore.Revision(shown.Row.Revision) < s.Revision) {
+		if s != nil && (shown.Row == nil || eventstore.Revision(shown.Row.Revision) < s.Revision || eventstore.Revision(shown.Row.OwnRevision) < s.OwnRevision) {
 			return false
 		}
 	}
@@ -121,7 +122,7 @@ func mergePeriods(log *Refold, shown []usage.PeriodID) []usage.PeriodID {
 		all[p] = true
 	}
 	for stream, s := range log.Streams {
-		if s.IsOpen() || s.IsClosed() {
+		if s.IsOpen() || s.IsEnded() {
 			all[parseStream(stream)] = true
 		}
 	}
@@ -150,18 +151,34 @@ func (c *comparison) comparePeriods(ctx context.Context, chunk []usage.PeriodID,
 			return err
 		}
 		c.comparePeriod(p, stored[p])
-		delete(c.log.Streams, p.Stream())
+		c.log.drop(p.Stream())
 	}
 	return nil
 }
 
-// foldForward folds a stream up to the read model's revision, which may advance meanwhile.
+// foldForward folds a period up to the read model's revisions, which may advance meanwhile. The own stream of a period that is counted in
+// a shared one names that first, and goes on once the counting there has ended.
 func (c *comparison) foldForward(ctx context.Context, p usage.PeriodID, stored usage.StoredPeriod) error {
-	s := c.log.Streams[p.Stream()]
-	if stored.Row == nil || s != nil && eventstore.Revision(stored.Row.Revision) <= s.Revision {
+	if stored.Row == nil {
 		return nil
 	}
-	return c.log.CatchUp(ctx, p.Stream(), eventstore.Revision(stored.Row.Revision))
+	revision := eventstore.Revision(stored.Row.Revision)
+	s := c.log.Streams[p.Stream()]
+	if stored.Row.Shared != "" {
+		if s == nil || s.Shared == "" {
+			if err := c.log.CatchUp(ctx, p.Stream(), 0); err != nil {
+				return err
+			}
+		}
+		if err := c.log.catchUpShared(ctx, p.Stream(), revision); err != nil {
+			return err
+		}
+		revision = eventstore.Revision(stored.Row.OwnRevision)
+	}
+	if s != nil && revision <= s.foldedRevision() {
+		return nil
+	}
+	return c.log.CatchUp(ctx, p.Stream(), revision)
 }
 
 // addDifference records one difference.
@@ -182,7 +199,7 @@ func (c *comparison) comparePeriod(p usage.PeriodID, shown usage.StoredPeriod) {
 	c.result.Periods++
 	s, isOnLog := c.log.Streams[p.Stream()]
 	if !isOnLog {
-		s = &RefoldedStream{PeriodUsage: *usagefold.NewPeriodUsage(), Revision: eventstore.NoStream}
+		s = newRefoldedStream()
 		c.compareValues(p, "periode", "absent", "present")
 	}
 	c.result.Lines += len(s.Lines)
@@ -199,20 +216,33 @@ func (c *comparison) comparePeriod(p usage.PeriodID, shown usage.StoredPeriod) {
 
 // checkStatements records the snapshots and closings on the stream that differ from what its events add up to.
 func (c *comparison) checkStatements(p usage.PeriodID, s *RefoldedStream) {
-	kinds := map[string]string{event.UsageSnapshotTaken{}.EventType(): "solde", event.UsageClosed{}.EventType(): "cloture"}
+	kinds := map[string]string{event.UsageSnapshotTaken{}.EventType(): "solde", event.UsageClosed{}.EventType(): "cloture", event.UsageLinesStated{}.EventType(): "cloture"}
 	for _, m := range s.Misstatements {
 		c.addDifference(p, body.UsageDifference{Kind: kinds[m.Type], InLog: "other", Shown: fmt.Sprintf("%s@%d", p.Stream(), m.Revision)})
+	}
+}
+
+// checkSharedSnapshots records the snapshots of shared streams that differ from what their events add up to. They are of no one contract.
+func (c *comparison) checkSharedSnapshots() {
+	for _, name := range slices.Sorted(maps.Keys(c.log.shared)) {
+		month, _, _ := usagefold.ParseSharedStreamName(name)
+		for _, m := range c.log.shared[name].misstatements {
+			c.addDifference(usage.PeriodID{First: month}, body.UsageDifference{Kind: "solde", InLog: "other", Shown: fmt.Sprintf("%s@%d", name, m.Revision)})
+		}
 	}
 }
 
 // compareRow compares the period's row. The values that a closing states are compared only if the log holds a closing: the row must
 // then agree with the event.
 func (c *comparison) compareRow(p usage.PeriodID, s *RefoldedStream, shown usage.StoredPeriod) {
-	limit, _, _ := s.Cap(s.Contract)
-	c.compareValues(p, "retard", int64(s.Revision), shown.Row.Revision)
+	used, limit, isEnded := s.totals()
+	c.compareValues(p, "periode", s.Shared, shown.Row.Shared)
+	c.compareValues(p, "retard", s.shownRevision(), shown.Row.Revision)
+	c.compareValues(p, "retard", int64(s.OwnRevision), shown.Row.OwnRevision)
 	c.compareValues(p, "limite", limit, shown.Row.Cap)
-	c.compareValues(p, "utilise", s.Used(s.Contract), shown.Row.Used)
+	c.compareValues(p, "utilise", used, shown.Row.Used)
 	c.compareValues(p, "cloture", s.IsClosed(), shown.Row.Closed != 0)
+	c.compareValues(p, "cloture", isEnded, shown.Row.Ended != 0 || shown.Row.Closed != 0)
 	if e := s.Closing; e != nil {
 		c.compareValues(p, "total", e.Total, shown.Row.Total)
 		c.compareValues(p, "lignes", e.LineCount, shown.Row.Lines)
@@ -249,16 +279,27 @@ func (c *comparison) listUnanswered(running map[string]bool) {
 		i := c.log.Instances[id]
 		u := body.Unanswered{InstanceID: id, Started: i.Started, Running: running[id], Lines: []body.BilledLine{}}
 		for _, stream := range slices.Sorted(maps.Keys(i.Last)) {
-			p, tick := parseStream(stream), i.Last[stream].Tick
-			for _, n := range tick.Counts {
-				u.Requests += n.Requests
-				u.Lines = append(u.Lines, body.BilledLine{
-					Account: n.Account, Contract: p.Contract, Period: p.First, Day: tick.Day.String(), Key: n.Key, Endpoint: n.Endpoint, Requests: n.Requests,
-				})
+			last := i.Last[stream]
+			if last.Shared == nil {
+				addUnanswered(&u, parseStream(stream), last.Tick)
+			}
+			for _, part := range last.Shared {
+				tick, _ := part.Event.(event.UsageTicked)
+				addUnanswered(&u, usage.PeriodID{Contract: part.Contract, First: part.First.String()}, tick)
 			}
 		}
 		if u.Requests > 0 {
 			c.result.Unanswered = append(c.result.Unanswered, u)
 		}
+	}
+}
+
+// addUnanswered adds the lines of a tick of a period.
+func addUnanswered(u *body.Unanswered, p usage.PeriodID, tick event.UsageTicked) {
+	for _, n := range tick.Counts {
+		u.Requests += n.Requests
+		u.Lines = append(u.Lines, body.BilledLine{
+			Account: n.Account, Contract: p.Contract, Period: p.First, Day: tick.Day.String(), Key: n.Key, Endpoint: n.Endpoint, Requests: n.Requests,
+		})
 	}
 }

@@ -15,23 +15,26 @@ import (
 
 // Refold is the usage on the log, folded from its first event.
 type Refold struct {
-	Streams   map[string]*RefoldedStream
-	Instances map[string]*Instance // by id: those that have not ended cleanly
+	Streams   map[string]*RefoldedStream // by the period's own stream
+	Instances map[string]*Instance       // by id: those that have not ended cleanly
 
 	log            eventstore.Store
 	period         string
-	endedInstances map[string]bool // events of an instance after its InstanceEnded are repetitions
+	shared         map[string]*sharedRefold // by name
+	endedInstances map[string]bool          // events of an instance after its InstanceEnded are repetitions
 }
 
-// RefoldedStream is the fold of one stream, and the snapshots and closings on it that contradict the fold.
+// RefoldedStream is the fold of one period, and the snapshots and closings that contradict the fold.
 type RefoldedStream struct {
 	usagefold.PeriodUsage
-	Revision      eventstore.Revision // of the last event that was folded
+	Revision      eventstore.Revision // of the last event about it that was folded, in the stream in which it is counted
 	Closing       *event.UsageClosed  // nil if the period is open
 	Misstatements []Misstatement
+
+	sharedPeriod // of a period that is counted in a shared stream
 }
 
-// Misstatement is a snapshot or a closing that differs from what the events before it add up to.
+// Misstatement is a snapshot, statement or closing that differs from what the events before it add up to.
 type Misstatement struct {
 	Revision eventstore.Revision
 	Type     string
@@ -43,16 +46,17 @@ type Instance struct {
 	Last    map[string]LastTick // by stream: its last tick there, if that counts
 }
 
-// LastTick is the last tick of an instance on a stream.
+// LastTick is the last tick of an instance on a stream. One on a shared stream is what it is to each period in which it counts.
 type LastTick struct {
-	At   time.Time
-	Tick event.UsageTicked
+	At     time.Time
+	Tick   event.UsageTicked
+	Shared []usagefold.PeriodEvent
 }
 
 // FoldLog folds the periods whose first day begins with the text period, or all periods for "", up to the current end of the
 // log.
 func FoldLog(ctx context.Context, log eventstore.Store, period string) (*Refold, error) {
-	f := &Refold{Streams: map[string]*RefoldedStream{}, Instances: map[string]*Instance{}, log: log, period: period, endedInstances: map[string]bool{}}
+	f := &Refold{Streams: map[string]*RefoldedStream{}, Instances: map[string]*Instance{}, log: log, period: period, shared: map[string]*sharedRefold{}, endedInstances: map[string]bool{}}
 	for d, err := range readDecoded(ctx, log) {
 		if err == nil {
 			err = f.applyEvent(ctx, d.record, d.event)
@@ -78,6 +82,11 @@ func (f *Refold) applyEvent(ctx context.Context, r eventstore.RecordedEvent, e e
 		f.endedInstances[e.InstanceID] = true
 		f.forgetIfEnded(e.InstanceID)
 		return nil
+	case event.UsageMonthOpened:
+		return nil
+	}
+	if shared := f.findShared(r.Stream); shared != nil {
+		return f.applyShared(ctx, shared, r, e)
 	}
 	if !strings.HasPrefix(firstDay(r.Stream), f.period) {
 		return nil
@@ -102,10 +111,30 @@ func (f *Refold) forgetIfEnded(instanceID string) {
 func (f *Refold) findOrAddStream(name string) *RefoldedStream {
 	s := f.Streams[name]
 	if s == nil {
-		s = &RefoldedStream{PeriodUsage: *usagefold.NewPeriodUsage(), Revision: eventstore.NoStream}
+		s = newRefoldedStream()
 		f.Streams[name] = s
 	}
 	return s
+}
+
+// drop frees the fold of a period that was compared.
+func (f *Refold) drop(stream string) {
+	if s := f.Streams[stream]; s != nil && s.Shared != "" { // its shared stream refers to it
+		*s = RefoldedStream{sharedPeriod: sharedPeriod{isCompared: true}}
+	}
+	delete(f.Streams, stream)
+}
+
+func newRefoldedStream() *RefoldedStream {
+	return &RefoldedStream{PeriodUsage: *usagefold.NewPeriodUsage(), Revision: eventstore.NoStream}
+}
+
+// foldedRevision is the revision of the own stream up to which it was folded.
+func (s *RefoldedStream) foldedRevision() eventstore.Revision {
+	if s.Shared != "" {
+		return s.OwnRevision
+	}
+	return s.Revision
 }
 
 func (f *Refold) findOrAddInstance(id string) *Instance {
@@ -122,7 +151,7 @@ func (f *Refold) findOrAddInstance(id string) *Instance {
 func (i *Instance) recordTick(r eventstore.RecordedEvent, tick event.UsageTicked, v usagefold.Verdict) {
 	switch v {
 	case usagefold.Counted:
-		i.Last[r.Stream] = LastTick{r.Time, tick}
+		i.Last[r.Stream] = LastTick{At: r.Time, Tick: tick}
 	case usagefold.Duplicate:
 	default:
 		delete(i.Last, r.Stream)
@@ -132,8 +161,14 @@ func (i *Instance) recordTick(r eventstore.RecordedEvent, tick event.UsageTicked
 // firstDay returns the first day of the period, with which the name of a usage stream ends.
 func firstDay(stream string) string { return stream[max(len(stream)-len(time.DateOnly), 0):] }
 
-// applyEvent folds an event. A snapshot or closing is compared with the fold first.
+// applyEvent folds an event of the period's own stream. A snapshot or closing is compared with the fold first.
 func (s *RefoldedStream) applyEvent(ctx context.Context, store eventstore.Store, r eventstore.RecordedEvent, e event.Event) (usagefold.Verdict, error) {
+	if counted, ok := e.(event.UsageCountedIn); ok && r.Revision == 0 {
+		s.beginShared(counted.Stream)
+	}
+	if s.Shared != "" {
+		return s.applyAfterwards(r, e), nil
+	}
 	isCorrect := true
 	var err error
 	switch e := e.(type) {
@@ -177,12 +212,12 @@ func (s *RefoldedStream) isSnapshotCorrect(ctx context.Context, store eventstore
 	return reflect.DeepEqual(state.Snapshot(0), s.Snapshot(0)), nil
 }
 
-// CatchUp continues to fold a stream, up to a revision. The stream may have begun meanwhile. The ticks that it folds do not
+// CatchUp continues to fold the own stream of a period, up to a revision. The stream may have begun meanwhile. The ticks that it folds do not
 // change Instances, which stays as of FoldLog.
 func (f *Refold) CatchUp(ctx context.Context, stream string, to eventstore.Revision) error {
 	from := eventstore.Revision(0)
 	if s := f.Streams[stream]; s != nil {
-		from = s.Revision + 1
+		from = s.foldedRevision() + 1
 	}
 	for r, err := range f.log.ReadStream(ctx, stream, from, eventstore.Forward) {
 		if err != nil {
