@@ -11,6 +11,7 @@ import (
 	"lieudit/schemas/event"
 	"lieudit/schemas/grant"
 	"lieudit/schemas/plan"
+	"lieudit/schemas/usagefold"
 )
 
 // CheckQuota reports whether a request would count now, and counts nothing. A refusal is never decided on memory
@@ -114,6 +115,7 @@ func (m *Meter) payingPeriod(ctx context.Context, wait *waitlimit.Wait, g grant.
 	}
 	elapsed := time.Since(m.epoch)
 	p.lastUsedAt.Store(int64(elapsed))
+	p.usedAt.Store(int64(elapsed))
 	return p, p.ensureCap(ctx, wait, g, now, elapsed)
 }
 
@@ -150,11 +152,14 @@ func (p *activePeriod) ensureCap(ctx context.Context, wait *waitlimit.Wait, g gr
 
 // ensureCapOf is ensureCap for one account with a quota from the key ring.
 func (p *activePeriod) ensureCapOf(ctx context.Context, wait *waitlimit.Wait, account string, quota int64, now time.Time, elapsed time.Duration) error {
-	p.mu.RLock()
-	requests, _, known := p.fold.Cap(account)
+	requests, _, known := p.capOf(account)
+	if known && requests == quota {
+		return nil
+	}
+	p.mu.Lock()
 	checkedAt := p.capCheckedAt[account]
-	p.mu.RUnlock()
-	if known && (requests == quota || elapsed-checkedAt < capRecheckInterval) {
+	p.mu.Unlock()
+	if known && elapsed-checkedAt < capRecheckInterval {
 		return nil
 	}
 	return p.refreshCapShared(ctx, wait, account, now)
@@ -164,7 +169,7 @@ func (p *activePeriod) ensureCapOf(ctx context.Context, wait *waitlimit.Wait, ac
 // that a disagreement is not read again at once.
 func (p *activePeriod) refreshCapShared(ctx context.Context, wait *waitlimit.Wait, account string, now time.Time) error {
 	checkedAt := time.Since(p.meter.epoch)
-	return p.meter.awaitShared(ctx, wait, "cap "+p.stream+" "+account, func(ctx context.Context) error {
+	return p.meter.awaitShared(ctx, wait, "cap "+p.name+" "+p.ref.Contract+" "+account, func(ctx context.Context) error {
 		if err := p.refreshCap(ctx, account, now); err != nil {
 			return err
 		}
@@ -182,9 +187,7 @@ func (p *activePeriod) refreshCap(ctx context.Context, account string, now time.
 	if err != nil {
 		return err
 	}
-	p.mu.RLock()
-	knownCap, knownAsOf, isKnown := p.fold.Cap(account)
-	p.mu.RUnlock()
+	knownCap, knownAsOf, isKnown := p.capOf(account)
 	if isKnown && (knownAsOf >= int64(asOf) || knownCap == requests) {
 		return nil
 	}
@@ -192,17 +195,25 @@ func (p *activePeriod) refreshCap(ctx context.Context, account string, now time.
 	return p.appendAndFold(ctx, account, fmt.Sprintf("cap %s %d", account, asOf), e)
 }
 
+// capOf returns the cap of an account as folded.
+func (p *activePeriod) capOf(account string) (requests, asOf int64, known bool) {
+	p.readState(func(s *usagefold.PeriodState) { requests, asOf, known = s.Cap(account) })
+	return requests, asOf, known
+}
+
 // appendAndFold appends an event about an account that counts no requests, and returns once the period's fold has it. The id of
 // the event follows from name: the same name again is the same event.
 func (p *activePeriod) appendAndFold(ctx context.Context, account, name string, e event.Event) error {
-	if err := p.meter.appendNamed(ctx, p.stream, name, eventstore.Any, e); err != nil {
+	if _, err := p.meter.appendNamed(ctx, p.name, p.ref.Contract+" "+name, eventstore.Any, p.fold.Event(p.ref, e)); err != nil {
 		return err
 	}
+	return p.awaitFold(ctx, account)
+}
+
+// awaitFold returns once the period's fold has all that is on the log now.
+func (p *activePeriod) awaitFold(ctx context.Context, account string) error {
 	wait := p.meter.waitLimiter.NewWait(account)
 	defer wait.Begin(waitlimit.UncountedWait)()
-	_, err := p.submit(ctx, wait, probeRequest, entry{count: event.UsageCount{Account: account}})
-	if exceeded := new(QuotaExceededError); errors.As(err, &exceeded) || errors.Is(err, ErrRevoked) {
-		return nil
-	}
+	_, err := p.submit(ctx, wait, foldRequest, entry{count: event.UsageCount{Account: account}})
 	return err
 }

@@ -19,19 +19,23 @@ const maxRefundedLines = 1000
 // open, and counts from zero when it begins. VoidPeriodAhead returns how many requests it took back. It does nothing to other periods, or
 // to one that was not opened or is closed. It fails while the clock is in doubt.
 func (m *Meter) VoidPeriodAhead(ctx context.Context, contract string, period plan.Period) (requests int64, err error) {
-	stream := usagefold.StreamName(contract, period.First)
+	ref := event.PeriodRef{Contract: contract, First: period.First}
 	for {
 		now, err := m.clock.Read()
 		if err != nil || !now.Before(aheadUntil(period)) {
 			return requests, err
 		}
-		f, last, err := m.foldStream(ctx, stream)
+		f, err := m.foldPeriod(ctx, ref)
 		if err != nil || !f.IsOpen() || len(f.Lines) == 0 {
 			return requests, err
 		}
 		refund := buildRefundOfDay(f.Lines)
 		refund.InstanceID, refund.Sequence = m.instanceID.String(), m.sequence.Add(1)
-		if err = m.appendNamed(ctx, stream, fmt.Sprint("ahead ", refund.Sequence), last, refund); err == nil {
+		stream, e := f.stream, event.Event(refund)
+		if f.countedIn != "" {
+			stream, e = f.countedIn, (&usagefold.SharedState{}).Event(ref, refund)
+		}
+		if _, err = m.appendNamed(ctx, stream, fmt.Sprint("ahead ", refund.Sequence), f.countedRevision, e); err == nil {
 			requests += countRequests(refund.Counts)
 		} else if !errors.Is(err, eventstore.ErrConflict) {
 			return requests, err

@@ -13,7 +13,6 @@ import (
 	"lieudit/eventstore"
 	"lieudit/eventstore/clock"
 	"lieudit/schemas/event"
-	"lieudit/schemas/plan"
 	"lieudit/schemas/usagefold"
 )
 
@@ -22,8 +21,9 @@ const (
 	firstRetryPause = time.Millisecond
 	retryInterval   = 50 * time.Millisecond
 
-	// eventsPerSnapshot is the number of events after which a period's stream gets a snapshot. A reader that begins at the last
-	// snapshot reads hardly more events than that.
+	// eventsPerSnapshot is the number of events after which a stream gets a snapshot. A reader that begins at the last snapshot reads
+	// hardly more events than that. A shared stream with more keys and accounts than that gets one after as many events, so that
+	// snapshots are a small part of it.
 	eventsPerSnapshot = 1000
 )
 
@@ -34,9 +34,9 @@ type preparedAppend struct {
 	tickSequence int64 // sequence of the tick; 0 if there is none
 }
 
-// appendTick makes a tick of counts and the batch's refunds durable, folds them, and answers those that they settle.
-func (b *batch) appendTick(ctx context.Context, counts []event.UsageCount) error {
-	prepared, err := b.prepareAppend(ctx, counts, b.assignTickDay(), b.buildRefunds())
+// appendTick makes a tick and the batch's refunds durable, folds them, and answers those that they settle.
+func (b *batch) appendTick(ctx context.Context, tick tickDraft) error {
+	prepared, err := b.prepareAppend(ctx, tick, b.buildRefunds())
 	if err == nil {
 		err = b.appendUntilFolded(ctx, prepared)
 	}
@@ -46,65 +46,95 @@ func (b *batch) appendTick(ctx context.Context, counts []event.UsageCount) error
 	return b.respondFolded(prepared)
 }
 
-// assignTickDay returns the day of the tick, which is that of its last request. It becomes the day of all of them, since a
-// refund names the day on which its request was counted. Without requests no tick is made, and the day is not used.
-func (b *batch) assignTickDay() plan.Date {
-	n := len(b.charges)
-	if n == 0 {
-		return b.period.First
-	}
-	day := b.charges[n-1].day
-	for _, w := range b.charges {
-		w.day = day
-	}
-	return day
+// periodRefund is a refund of one period.
+type periodRefund struct {
+	event.PeriodRef
+	event.UsageRefunded
 }
 
-// buildRefunds returns the refunds of the batch, one event a day.
-func (b *batch) buildRefunds() []event.UsageRefunded {
-	var refunds []event.UsageRefunded
+// buildRefunds returns the refunds of the batch, one event for a period and a day.
+func (b *batch) buildRefunds() []periodRefund {
+	var refunds []periodRefund
+	var lines [][]usagefold.SharedLine
 	for _, w := range b.refunds {
-		i := slices.IndexFunc(refunds, func(r event.UsageRefunded) bool { return r.Day == w.day })
+		i := slices.IndexFunc(refunds, func(r periodRefund) bool { return r.PeriodRef == w.period.ref && r.Day == w.day })
 		if i < 0 {
 			i = len(refunds)
-			refunds = append(refunds, event.UsageRefunded{Day: w.day})
+			refunds, lines = append(refunds, periodRefund{w.period.ref, event.UsageRefunded{Day: w.day}}), append(lines, nil)
 		}
-		refunds[i].Counts = addCount(refunds[i].Counts, w.count)
+		lines[i] = append(lines[i], lineOf(w))
+	}
+	for i := range refunds {
+		refunds[i].Counts = countsOf(mergeLines(lines[i]))
 	}
 	return refunds
 }
 
-// prepareAppend encodes one append of a tick, refunds, and a snapshot if one is due. The tick records what this instance knew of the
-// contract's cap.
-func (p *activePeriod) prepareAppend(ctx context.Context, counts []event.UsageCount, day plan.Date, refunds []event.UsageRefunded) (preparedAppend, error) {
+// prepareAppend encodes one append of a tick, refunds, and a snapshot or a part of one if that is due.
+func (s *activeStream) prepareAppend(ctx context.Context, tick tickDraft, refunds []periodRefund) (preparedAppend, error) {
 	var prepared preparedAppend
-	instanceID, sequence := p.meter.instanceID.String(), p.meter.sequence.Add(1)
-	if len(counts) > 0 {
-		limit, _, _ := p.fold.Cap(p.fold.Contract)
+	instanceID, sequence := s.meter.instanceID.String(), s.meter.sequence.Add(1)
+	if len(tick.lines) > 0 {
 		prepared.tickSequence = sequence
-		prepared.events = append(prepared.events, event.UsageTicked{
-			InstanceID: instanceID, Sequence: sequence, Day: day, Counts: counts,
-			AsOfRevision: int64(p.revision), Used: p.fold.Used(p.fold.Contract), Cap: limit,
-		})
+		prepared.events = append(prepared.events, s.buildTick(instanceID, sequence, tick))
 	}
 	for _, r := range refunds {
-		r.InstanceID, r.Sequence = instanceID, p.meter.sequence.Add(1)
-		prepared.events = append(prepared.events, r)
+		r.InstanceID, r.Sequence = instanceID, s.meter.sequence.Add(1)
+		prepared.events = append(prepared.events, s.fold.Event(r.PeriodRef, r.UsageRefunded))
 	}
-	if p.eventsSinceSnapshot >= eventsPerSnapshot && p.fold.IsOpen() {
-		prepared.events = append(prepared.events, p.fold.Snapshot(int64(p.revision)))
+	if part := s.nextSnapshotPart(instanceID); part != nil {
+		prepared.events = append(prepared.events, part)
 	}
 	var err error
-	prepared.proposed, err = p.meter.encodeEvents(ctx, p.stream, strconv.FormatInt(sequence, 10), prepared.events...)
-	p.lastPrepared, p.isTickFolded = prepared, false
+	prepared.proposed, err = s.meter.encodeEvents(ctx, s.name, strconv.FormatInt(sequence, 10), prepared.events...)
+	s.lastPrepared = prepared
+	clear(s.tickVerdicts)
 	return prepared, err
+}
+
+// buildTick returns a tick in the form of the stream. That of one period records what this instance knew of the contract's cap.
+func (s *activeStream) buildTick(instanceID string, sequence int64, tick tickDraft) event.Event {
+	switch fold := s.fold.(type) {
+	case *usagefold.SharedState:
+		return fold.BuildTick(event.SharedUsageTicked{InstanceID: instanceID, Sequence: sequence, Day: tick.day, AsOfRevision: int64(s.revision)}, tick.lines)
+	default:
+		state := s.stateOf(tick.lines[0].PeriodRef)
+		limit, _, _ := state.Cap(state.Contract)
+		return event.UsageTicked{
+			InstanceID: instanceID, Sequence: sequence, Day: tick.day, Counts: countsOf(tick.lines),
+			AsOfRevision: int64(s.revision), Used: state.Used(state.Contract), Cap: limit,
+		}
+	}
+}
+
+// nextSnapshotPart returns the snapshot, or its next part, that the next append is to have, or nil. A stream with events that this
+// program cannot decode gets none from it.
+func (s *activeStream) nextSnapshotPart(instanceID string) event.Event {
+	switch fold := s.fold.(type) {
+	case *usagefold.OwnState:
+		if s.eventsSinceSnapshot >= eventsPerSnapshot && fold.State.IsOpen() {
+			return fold.State.Snapshot(int64(s.revision))
+		}
+	case *usagefold.SharedState:
+		if len(s.snapshotParts) == 0 && s.eventsSinceSnapshot >= max(eventsPerSnapshot, fold.Items()) && len(s.undecodable) == 0 {
+			for _, part := range fold.Snapshot(instanceID, int64(s.revision)) {
+				s.snapshotParts = append(s.snapshotParts, part)
+			}
+		}
+		if len(s.snapshotParts) > 0 {
+			part := s.snapshotParts[0]
+			s.snapshotParts = s.snapshotParts[1:]
+			return part
+		}
+	}
+	return nil
 }
 
 // appendUntilFolded sends an append until it is on the log and in the fold. No other batch of the period is appended before its outcome
 // is known, whatever time that takes. It gives up only if certainly nothing was added, if the period is retired, or
 // if the meter ends; mayBeOnLog then reports whether the events may be on the log.
 func (b *batch) appendUntilFolded(ctx context.Context, prepared preparedAppend) error {
-	done, err := eventstore.AppendUntilKnown(ctx, b.meter.store, b.stream, eventstore.Any, prepared.proposed,
+	done, err := eventstore.AppendUntilKnown(ctx, b.meter.store, b.name, eventstore.Any, prepared.proposed,
 		eventstore.Resend{FirstPause: firstRetryPause, MaxPause: retryInterval, OnFailure: b.reportDelay})
 	if b.mayBeOnLog = err == nil || errors.Is(err, eventstore.ErrUnknown); err != nil {
 		return err
@@ -129,18 +159,18 @@ func (b *batch) appendUntilFolded(ctx context.Context, prepared preparedAppend) 
 	}
 }
 
-// takeBack refunds the tick of an append that is on the log, if the log was restored from an older backup after the period was
+// takeBack refunds the tick of an append that is on the log, if the log was restored from an older backup after the stream was
 // folded. Its requests are counted again with the next period, and only this instance knows what the tick was.
 func (b *batch) takeBack(ctx context.Context, prepared preparedAppend) error {
 	if prepared.tickSequence != 0 {
-		restored, err := b.meter.readPeriod(ctx, b.stream, prepared)
+		restored, err := b.meter.readStream(ctx, b.name, prepared)
 		if err != nil {
 			return err
 		}
-		if restored.isTickFolded && restored.tickVerdict == usagefold.Counted {
-			tick := prepared.events[0].(event.UsageTicked)
-			refund := event.UsageRefunded{InstanceID: tick.InstanceID, Sequence: b.meter.sequence.Add(1), Day: tick.Day, Counts: tick.Counts}
-			if err := b.meter.appendNamed(ctx, b.stream, fmt.Sprint("restored ", tick.Sequence), eventstore.Any, refund); err != nil {
+		for _, r := range b.countedLines(restored) {
+			r.InstanceID, r.Sequence = b.meter.instanceID.String(), b.meter.sequence.Add(1)
+			name := fmt.Sprint("restored ", prepared.tickSequence, " ", r.Contract)
+			if _, err := b.meter.appendNamed(ctx, b.name, name, eventstore.Any, b.fold.Event(r.PeriodRef, r.UsageRefunded)); err != nil {
 				return err
 			}
 		}
@@ -149,9 +179,20 @@ func (b *batch) takeBack(ctx context.Context, prepared preparedAppend) error {
 	return nil
 }
 
+// countedLines returns the refunds of what the batch's tick counted by the verdicts of a fold.
+func (b *batch) countedLines(by *activeStream) []periodRefund {
+	counted := batch{activeStream: b.activeStream}
+	for _, w := range b.ticked {
+		if v, ok := by.tickVerdicts[w.period.ref]; ok && v == usagefold.Counted {
+			counted.refunds = append(counted.refunds, w)
+		}
+	}
+	return counted.buildRefunds()
+}
+
 // reportDelay logs that the log makes a batch wait, if that is new, and begins to count a silence.
 func (b *batch) reportDelay(err error) {
-	b.meter.reportHealth(b.stream, err)
+	b.meter.reportHealth(b.name, err)
 	b.meter.logSilence()
 }
 
@@ -169,12 +210,12 @@ func (b *batch) foldAppended(ctx context.Context, prepared preparedAppend, done 
 
 // appendNamed appends one event that no batch appends, and sends it again until its outcome is known. Its id follows from this
 // instance, the stream and the name. With eventstore.Any the log may hold it twice: the folds count it once.
-func (m *Meter) appendNamed(ctx context.Context, stream, name string, expected eventstore.Revision, e event.Event) error {
+func (m *Meter) appendNamed(ctx context.Context, stream, name string, expected eventstore.Revision, e event.Event) (done eventstore.AppendResult, err error) {
 	proposed, err := m.encodeEvents(ctx, stream, name, e)
 	if err == nil {
-		_, err = m.appendUntilKnown(ctx, stream, expected, proposed)
+		done, err = m.appendUntilKnown(ctx, stream, expected, proposed)
 	}
-	return err
+	return done, err
 }
 
 // appendUntilKnown is eventstore.AppendUntilKnown with the pauses of this package.

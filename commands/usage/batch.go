@@ -1,41 +1,40 @@
 package usage
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"runtime"
 	"slices"
-	"strings"
 
 	"lieudit/eventstore/clock"
 	"lieudit/eventstore/waitlimit"
 	"lieudit/schemas/event"
+	"lieudit/schemas/plan"
 	"lieudit/schemas/usagefold"
 )
 
-// maxIdleWorkers is how many workers wait for the next period. They are kept because their stacks have grown already.
+// maxIdleWorkers is how many workers wait for the next stream. They are kept because their stacks have grown already.
 const maxIdleWorkers = 64
 
-// startFlush gives a period to an idle worker, or to a new one.
-func (m *Meter) startFlush(p *activePeriod) {
+// startFlush gives a stream to an idle worker, or to a new one.
+func (m *Meter) startFlush(s *activeStream) {
 	select {
-	case m.idleWorkers <- p:
+	case m.idleWorkers <- s:
 	default:
-		m.goroutines.Go(func() { m.runWorker(p) })
+		m.goroutines.Go(func() { m.runWorker(s) })
 	}
 }
 
-// runWorker flushes one period after the other.
-func (m *Meter) runWorker(p *activePeriod) {
+// runWorker flushes one stream after the other.
+func (m *Meter) runWorker(s *activeStream) {
 	for {
-		p.flushUntilEmpty()
+		s.flushUntilEmpty()
 		if m.idleWorkerCount.Add(1) > maxIdleWorkers {
 			m.idleWorkerCount.Add(-1)
 			return
 		}
 		select {
-		case p = <-m.idleWorkers:
+		case s = <-m.idleWorkers:
 			m.idleWorkerCount.Add(-1)
 		case <-m.servingCtx.Done():
 			return
@@ -43,40 +42,41 @@ func (m *Meter) runWorker(p *activePeriod) {
 	}
 }
 
-// flushUntilEmpty makes batches for as long as requests wait for the period. Only one worker at a time runs it for a period:
+// flushUntilEmpty makes batches for as long as requests wait for the stream. Only one worker at a time runs it for a stream:
 // see queue.isFlushing.
-func (p *activePeriod) flushUntilEmpty() {
+func (s *activeStream) flushUntilEmpty() {
 	for succeeded := true; ; {
-		pending := p.queue.takePending(succeeded)
+		pending := s.queue.takePending(succeeded)
 		if len(pending) == 0 {
 			return
 		}
-		if p.meter.runCtx.Err() != nil { // the meter has ended
+		if s.meter.runCtx.Err() != nil { // the meter has ended
 			for _, w := range pending {
 				w.respond(ErrUnavailable)
 			}
 			continue
 		}
-		if succeeded = p.flushBatch(pending); succeeded {
+		if succeeded = s.flushBatch(pending); succeeded {
 			runtime.Gosched() // requests that are about to come share the next batch: a third fewer events under 64 connections
 		} else {
-			clock.Sleep(p.meter.runCtx, retryInterval)
+			clock.Sleep(s.meter.runCtx, retryInterval)
 		}
 	}
 }
 
-// batch is the requests of one period that are answered together: all those that waited when it began.
+// batch is the requests of one stream that are answered together: all those that waited when it began.
 type batch struct {
-	*activePeriod
+	*activeStream
 	charges, refunds, probes []*pendingRequest // those that are not answered yet
+	ticked                   []*pendingRequest // the charges that the tick has
 	isFresh                  bool              // the fold has all that was on the log when the batch began
 	mayBeOnLog               bool              // the last append may be on the log but is not folded
 }
 
 // flushBatch answers requests, however long the log takes: a request whose time is over ends its own wait. It returns false if the
 // batch failed.
-func (p *activePeriod) flushBatch(pending []*pendingRequest) (succeeded bool) {
-	b := batch{activePeriod: p}
+func (s *activeStream) flushBatch(pending []*pendingRequest) (succeeded bool) {
+	b := batch{activeStream: s}
 	for _, w := range pending {
 		switch {
 		case w.kind == refundRequest:
@@ -88,14 +88,14 @@ func (p *activePeriod) flushBatch(pending []*pendingRequest) (succeeded bool) {
 			b.probes = append(b.probes, w)
 		}
 	}
-	err := b.answerAll(p.meter.runCtx)
-	p.meter.reportHealth(p.stream, err)
+	err := b.answerAll(s.meter.runCtx)
+	s.meter.reportHealth(s.name, err)
 	if err != nil {
 		b.failRequests(err)
 		return false
 	}
 	if b.isFresh {
-		p.meter.clearSilence() // a request that gave up meanwhile may have begun to count a silence that has ended
+		s.meter.clearSilence() // a request that gave up meanwhile may have begun to count a silence that has ended
 	}
 	return true
 }
@@ -109,7 +109,7 @@ func (b *batch) answerAll(ctx context.Context) error {
 				return err
 			}
 		}
-		counts, refused := b.draftTick()
+		tick, refused := b.draftTick()
 		if len(refused) > 0 && !b.isFresh {
 			if err := b.catchUpWithLog(ctx); err != nil {
 				return err
@@ -118,10 +118,10 @@ func (b *batch) answerAll(ctx context.Context) error {
 		}
 		b.respondRefused(refused)
 		b.respondProbes()
-		if len(counts) == 0 && len(b.refunds) == 0 {
+		if len(tick.lines) == 0 && len(b.refunds) == 0 {
 			return nil
 		}
-		if err := b.appendTick(ctx, counts); err != nil {
+		if err := b.appendTick(ctx, tick); err != nil {
 			return err
 		}
 	}
@@ -142,48 +142,97 @@ type refusedRequest struct {
 	verdict usagefold.Verdict
 }
 
-// draftTick returns the counts of the requests that would count if their tick were next in the stream, and the other requests.
-func (b *batch) draftTick() (counts []event.UsageCount, refused []refusedRequest) {
+// tickDraft is what a tick is to be made of: lines of one day, sorted.
+type tickDraft struct {
+	day   plan.Date
+	lines []usagefold.SharedLine
+}
+
+// draftTick returns the lines of the requests that would count if their tick were next in the stream, and the requests that would not.
+// A tick is of one day, that of its first request: requests of another day wait for the next tick.
+func (b *batch) draftTick() (tick tickDraft, refused []refusedRequest) {
 	b.charges = slices.DeleteFunc(b.charges, (*pendingRequest).isAbandoned)
-	d := b.fold.DraftTick()
+	b.ticked = b.ticked[:0]
+	drafts := map[event.PeriodRef]*usagefold.TickDraft{}
 	for _, w := range b.charges {
-		if v := d.AddRequests(w.count.Account, w.count.Key, w.count.Requests); v != usagefold.Counted {
+		if len(b.ticked) > 0 && w.day != tick.day {
+			continue
+		}
+		if b.undecodable[w.period.ref] {
+			refused = append(refused, refusedRequest{w, usagefold.Unnumbered})
+			continue
+		}
+		draft := drafts[w.period.ref]
+		if draft == nil {
+			draft = b.stateOf(w.period.ref).DraftTick()
+			drafts[w.period.ref] = draft
+		}
+		if v := draft.AddRequests(w.count.Account, w.count.Key, w.count.Requests); v != usagefold.Counted {
 			refused = append(refused, refusedRequest{w, v})
 			continue
 		}
-		counts = addCount(counts, w.count)
+		tick.day = w.day
+		b.ticked = append(b.ticked, w)
+		tick.lines = append(tick.lines, lineOf(w))
 	}
-	slices.SortFunc(counts, func(a, b event.UsageCount) int {
-		return cmp.Or(strings.Compare(a.Account, b.Account), strings.Compare(a.Key, b.Key), strings.Compare(a.Endpoint, b.Endpoint))
-	})
-	return counts, refused
+	tick.lines = mergeLines(tick.lines)
+	return tick, refused
 }
 
-// addCount adds a count to those of the same account, key and endpoint. A batch has so few that a map would be slower.
-func addCount(counts []event.UsageCount, c event.UsageCount) []event.UsageCount {
-	for i := range counts {
-		existing := &counts[i]
-		if existing.Account == c.Account && existing.Key == c.Key && existing.Endpoint == c.Endpoint {
-			existing.Requests += c.Requests
-			return counts
-		}
+// lineOf returns the line of a request.
+func lineOf(w *pendingRequest) usagefold.SharedLine {
+	return usagefold.SharedLine{
+		UsedKey:  event.UsedKey{PeriodRef: w.period.ref, Account: w.count.Account, Key: w.count.Key},
+		Endpoint: w.count.Endpoint, Requests: w.count.Requests,
 	}
-	return append(counts, c)
+}
+
+// mergeLines sorts lines and adds up those of the same key and endpoint.
+func mergeLines(lines []usagefold.SharedLine) []usagefold.SharedLine {
+	slices.SortFunc(lines, usagefold.CompareLines)
+	merged := lines[:0]
+	for _, l := range lines {
+		if n := len(merged); n > 0 && usagefold.CompareLines(merged[n-1], l) == 0 {
+			merged[n-1].Requests += l.Requests
+			continue
+		}
+		merged = append(merged, l)
+	}
+	return merged
+}
+
+// countsOf returns lines as the counts of one period.
+func countsOf(lines []usagefold.SharedLine) []event.UsageCount {
+	counts := make([]event.UsageCount, len(lines))
+	for i, l := range lines {
+		counts[i] = event.UsageCount{Account: l.Account, Key: l.Key, Endpoint: l.Endpoint, Requests: l.Requests}
+	}
+	return counts
 }
 
 // respondRefused answers requests that would not count, and takes them out of the batch.
 func (b *batch) respondRefused(refused []refusedRequest) {
 	for _, r := range refused {
-		b.charges = slices.DeleteFunc(b.charges, func(w *pendingRequest) bool { return w == r.pendingRequest })
-		r.respond(b.refusalError(r.count, r.verdict))
+		b.charges = removeRequest(b.charges, r.pendingRequest)
+		r.respond(b.refusalError(r.pendingRequest, r.verdict))
 	}
+}
+
+// removeRequest takes a request out of a batch. Requests are answered in their order, so it is one of the first.
+func removeRequest(all []*pendingRequest, w *pendingRequest) []*pendingRequest {
+	if len(all) > 0 && all[0] == w {
+		return all[1:]
+	}
+	return slices.DeleteFunc(all, func(other *pendingRequest) bool { return other == w })
 }
 
 // respondProbes is called on a fresh fold, so that the answers include what all instances have counted.
 func (b *batch) respondProbes() {
 	for _, w := range b.probes {
-		if _, v := b.fold.Remaining(w.count.Account, w.count.Key); v != usagefold.Counted {
-			w.respond(b.refusalError(w.count, v))
+		if w.kind == foldRequest {
+			w.respond(nil)
+		} else if _, v := b.stateOf(w.period.ref).Remaining(w.count.Account, w.count.Key); v != usagefold.Counted {
+			w.respond(b.refusalError(w, v))
 		} else {
 			w.respond(nil)
 		}
@@ -191,23 +240,23 @@ func (b *batch) respondProbes() {
 	b.probes = nil
 }
 
-// refusalError returns the error of requests that do not count. A closed period is retired: they are tried again
+// refusalError returns the error of requests that do not count. A period that has ended is retired: they are tried again
 // with the next one.
-func (b *batch) refusalError(c event.UsageCount, v usagefold.Verdict) error {
+func (b *batch) refusalError(w *pendingRequest, v usagefold.Verdict) error {
 	switch v {
 	case usagefold.CapReached:
-		return &QuotaExceededError{b.fold.LimitingCap(c.Account, max(c.Requests, 1))}
+		return &QuotaExceededError{b.stateOf(w.period.ref).LimitingCap(w.count.Account, max(w.count.Requests, 1))}
 	case usagefold.KeyRevoked, usagefold.AccountClosed:
 		return ErrRevoked
 	case usagefold.PeriodClosed:
-		b.queue.retire()
+		w.period.retirePeriod()
 		return errRetired
 	default:
 		return ErrUnavailable
 	}
 }
 
-// respondFolded answers the requests of an append that is in the fold. If the tick is void, its requests stay in the batch for
+// respondFolded answers the requests of an append that is in the fold. If their lines are void, they stay in the batch for
 // another tick. What was counted for requests that were abandoned meanwhile is refunded.
 func (b *batch) respondFolded(prepared preparedAppend) error {
 	b.meter.eventsAppended.Add(int64(len(prepared.events)))
@@ -215,23 +264,30 @@ func (b *batch) respondFolded(prepared preparedAppend) error {
 		w.respond(nil)
 	}
 	b.refunds = nil
-	v, err := b.verdictOf(prepared)
-	if err != nil || v != usagefold.Counted {
+	if err := b.checkTickFolded(prepared); err != nil {
 		b.isFresh = true
 		return err
 	}
 	var lateRefunds []*pendingRequest
-	for _, w := range b.charges {
-		counted := w.entry // a copy: the request may be in the pool again once it is answered
+	answered := 0
+	for _, w := range b.ticked {
+		if b.tickVerdicts[w.period.ref] != usagefold.Counted {
+			b.isFresh = true
+			continue
+		}
+		counted, period := w.entry, w.period // copies: the request may be in the pool again once it is answered
+		answered++
+		b.charges = removeRequest(b.charges, w)
 		if !w.respond(nil) {
-			lateRefunds = append(lateRefunds, newRefund(counted))
+			lateRefunds = append(lateRefunds, newRefund(period, counted))
 			continue
 		}
 		b.meter.requestsCounted.Add(counted.count.Requests)
 	}
-	b.charges = nil
 	b.queue.requeue(lateRefunds)
-	b.meter.clearSilence() // the log answered after reportDelay counted a silence
+	if answered > 0 {
+		b.meter.clearSilence() // the log answered after reportDelay counted a silence
+	}
 	return nil
 }
 

@@ -43,7 +43,7 @@ func (c *skewedClock) now() time.Time {
 func startComparedMeter(t *testing.T, log eventstore.Store, wall *skewedClock) *usage.Meter {
 	t.Helper()
 	c := clock.New(clock.Options{Sources: clock.Sources{Wall: wall.now}, IsCompared: true, Log: slog.New(slog.DiscardHandler)})
-	m := usage.New(log, eventstore.NewCodec(oneKeyVault{}), &fakeQuotas{caps: map[string]int64{"a": 300}}, keptTerms, newLimiter(), c, slog.New(slog.DiscardHandler))
+	m := usage.New(log, newCodec(), &fakeQuotas{caps: map[string]int64{"a": 300}}, keptTerms, newLimiter(), c, slog.New(slog.DiscardHandler))
 	return runMeter(t, m, log)
 }
 
@@ -126,7 +126,7 @@ func TestNoPeriodIsClosedByAClockInDoubt(t *testing.T) {
 		m := startComparedMeter(t, log, &mine)
 		checkCounting(t, m, true)
 		mine.set(80 * day)
-		err := m.ClosePeriod(t.Context(), "a", plan.PeriodAt(anchor, time.Now()))
+		err := m.ClosePeriods(t.Context(), usage.ContractPeriod{Contract: "a", Period: plan.PeriodAt(anchor, time.Now())})
 		if doubt := new(clock.DoubtError); !errors.Is(err, usage.ErrNotClosable) || !errors.As(err, &doubt) {
 			t.Errorf("got %v", err)
 		}
@@ -179,7 +179,7 @@ func TestWhatWasCountedAheadIsTakenBack(t *testing.T) {
 			log := memory.New(ahead.now)
 			appendAhead(t, log, period, 1200)
 			newMeter := func(log eventstore.Store) *usage.Meter {
-				return usage.New(log, eventstore.NewCodec(oneKeyVault{}), nil, nil, nil, clocktest.Follow(now.now), nil)
+				return usage.New(log, newCodec(), nil, nil, nil, clocktest.Follow(now.now), nil)
 			}
 			taken := int64(0)
 			takeBack := func(m *usage.Meter) {
@@ -212,7 +212,7 @@ func TestAnInstanceLeavesAPeriodAhead(t *testing.T) {
 	if n, err := m.VoidPeriodAhead(t.Context(), "a", plan.PeriodAt(anchor, parseTime(t, "2026-04-02T12:00:00+02:00"))); n != 1 || err != nil {
 		t.Errorf("%d taken back, %v", n, err)
 	}
-	if err := m.ClosePeriod(t.Context(), "a", plan.PeriodAt(anchor, c.now())); !errors.Is(err, usage.ErrNotClosable) {
+	if err := m.ClosePeriods(t.Context(), usage.ContractPeriod{Contract: "a", Period: plan.PeriodAt(anchor, c.now())}); !errors.Is(err, usage.ErrNotClosable) {
 		t.Errorf("closed: %v", err)
 	}
 	mustCount(t, m, "a", 10)
@@ -228,7 +228,7 @@ func TestAClosedPeriodAheadStaysAsItIs(t *testing.T) {
 	period := plan.PeriodAt(anchor, parseTime(t, "2026-04-02T12:00:00+02:00"))
 	ahead, now := newFakeClock(period.Start()), newFakeClock(period.Start().Add(-10*day))
 	log := memory.New(ahead.now)
-	m := usage.New(log, eventstore.NewCodec(oneKeyVault{}), nil, nil, nil, clocktest.Follow(now.now), nil)
+	m := usage.New(log, newCodec(), nil, nil, nil, clocktest.Follow(now.now), nil)
 	if n, err := m.VoidPeriodAhead(t.Context(), "a", period); n != 0 || err != nil || log.LastPosition() != 0 {
 		t.Errorf("without the period: %d, %v", n, err)
 	}

@@ -66,7 +66,7 @@ var billerMeta = commands.Metadata{Actor: "token:biller", Reason: "outage"}
 func TestAdjustmentsLeaveTheClosingEventAsItIs(t *testing.T) {
 	t.Parallel()
 	log, stream := openLog(t), usagefold.StreamName("a", firstDay)
-	m := usage.New(log, eventstore.NewCodec(oneKeyVault{}), nil, nil, nil, clock.New(clock.Options{}), nil)
+	m := usage.New(log, newCodec(), nil, nil, nil, clock.New(clock.Options{}), nil)
 	appendEvents(t, log, stream, append(sampleEvents(), linesOf(sampleEvents()).ClosingEvent())...)
 	if got, err := m.AdjustPeriod(t.Context(), billerMeta, newAdjustment(-3)); err != nil || got.Requests != 1 {
 		t.Fatalf("%d are left, %v, want 1", got.Requests, err)
@@ -79,7 +79,7 @@ func TestAdjustmentsLeaveTheClosingEventAsItIs(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		m, err := eventstore.NewCodec(oneKeyVault{}).DecodeMetadata(t.Context(), r, event.UsageAdjusted{Account: "a"})
+		m, err := newCodec().DecodeMetadata(t.Context(), r, event.UsageAdjusted{Account: "a"})
 		if err != nil || strings.Contains(string(r.Metadata), billerMeta.Reason) || m.Actor != billerMeta.Actor || m.Reason != billerMeta.Reason || !m.EndOfAppend {
 			t.Errorf("the envelope is %+v, %v", m, err)
 		}
@@ -95,7 +95,7 @@ func TestAdjustmentsAtOnceNeverTakeMoreThanThereIs(t *testing.T) {
 	var writers sync.WaitGroup
 	refused := make(chan error, 10)
 	for range 10 {
-		m := usage.New(log, eventstore.NewCodec(oneKeyVault{}), nil, nil, nil, clock.New(clock.Options{}), nil)
+		m := usage.New(log, newCodec(), nil, nil, nil, clock.New(clock.Options{}), nil)
 		writers.Go(func() {
 			_, err := m.AdjustPeriod(t.Context(), billerMeta, newAdjustment(-1))
 			refused <- err
@@ -142,7 +142,7 @@ func TestAdjustmentsThatBreakARuleAreRefused(t *testing.T) {
 		appendEvents(t, log, stream, events...)
 		a := newAdjustment(-1)
 		c.change(&a)
-		_, err := usage.New(log, eventstore.NewCodec(oneKeyVault{}), nil, nil, nil, clock.New(clock.Options{}), nil).AdjustPeriod(t.Context(), billerMeta, a)
+		_, err := usage.New(log, newCodec(), nil, nil, nil, clock.New(clock.Options{}), nil).AdjustPeriod(t.Context(), billerMeta, a)
 		if !errors.Is(err, c.want) {
 			t.Errorf("%s: %v, want %v", rule, err, c.want)
 		}

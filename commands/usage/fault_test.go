@@ -25,7 +25,7 @@ import (
 // appendEvent appends an event to a log as a command does.
 func appendEvent(t *testing.T, store eventstore.Store, stream string, e event.Event) {
 	t.Helper()
-	batch, err := eventstore.NewCodec(oneKeyVault{}).Encode(t.Context(), stream, uuid.New(), eventstore.Metadata{}, []event.Event{e})
+	batch, err := newCodec().Encode(t.Context(), stream, uuid.New(), eventstore.Metadata{}, []event.Event{e})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -199,7 +199,7 @@ func TestEventsAppendedWithAnyCountOnceHoweverOftenTheyAreAppended(t *testing.T)
 	appendEvent(t, core, "account-a", event.KeyRevoked{Key: "key-a", Hash: make([]byte, 32)})
 	waitUntil(t, func() bool {
 		return errors.Is(meters[0].CheckQuota(t.Context(), newWait("a"), grantOf("a", limit), "GET /me"), usage.ErrRevoked) &&
-			log.hasRepeated(event.UsageKeyRevoked{}) // the revocation acts as soon as it landed once
+			log.hasRepeated(writtenAs(event.UsageKeyRevoked{})) // the revocation acts as soon as it landed once
 	})
 	for _, end := range running {
 		end()
@@ -213,7 +213,7 @@ func TestEventsAppendedWithAnyCountOnceHoweverOftenTheyAreAppended(t *testing.T)
 		t.Errorf("misstatements %v, incarnations that have not ended well %v", stream.Misstatements, check.Instances)
 	}
 	for _, e := range []event.Event{event.UsageTicked{}, event.UsageRefunded{}, event.UsageCapSet{}, event.UsageKeyRevoked{}, event.InstanceStarted{}, event.InstanceEnded{}} {
-		if log.repeated[e.EventType()] == 0 {
+		if e = writtenAs(e); log.repeated[e.EventType()] == 0 {
 			t.Errorf("no %s landed twice", e.EventType())
 		}
 	}
@@ -255,7 +255,7 @@ func spendQuota(t *testing.T, meters []*usage.Meter, limit int64, kept *atomic.I
 // startStoppableMeter starts a meter and returns the function that ends it in good order.
 func startStoppableMeter(t *testing.T, log, core eventstore.Store, quotas usage.Quotas) (*usage.Meter, func()) {
 	t.Helper()
-	m := usage.New(log, eventstore.NewCodec(oneKeyVault{}), quotas, keptTerms, newLimiter(), clock.New(clock.Options{}), slog.New(slog.DiscardHandler))
+	m := usage.New(log, newCodec(), quotas, keptTerms, newLimiter(), clock.New(clock.Options{}), slog.New(slog.DiscardHandler))
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
 	running.Go(func() {

@@ -80,12 +80,6 @@ func (m *Meter) openShared(ctx context.Context, wait *waitlimit.Wait, g grant.Gr
 	})
 }
 
-func (p *activePeriod) isRetired() bool {
-	p.queue.mu.Lock()
-	defer p.queue.mu.Unlock()
-	return p.queue.isRetired
-}
-
 // switchPeriod makes the period that contains an instant the contract's current one. It runs once at a time for a contract. A clock
 // that was set back never causes a switch to an earlier period, unless the current one is a period ahead.
 func (m *Meter) switchPeriod(ctx context.Context, c *contract, anchor plan.Date, now time.Time) error {
@@ -101,7 +95,7 @@ func (m *Meter) switchPeriod(ctx context.Context, c *contract, anchor plan.Date,
 	if err != nil {
 		return err
 	}
-	if current != nil && !current.isRetired() && current.stream == p.stream {
+	if current != nil && !current.isRetired() && current.ref == p.ref && (!isShared(p.name) || current.activeStream == p.activeStream) {
 		p = current
 	}
 	if now.Before(aheadUntil(p.period)) {
@@ -133,9 +127,9 @@ func (m *Meter) openCountablePeriod(
 			period = plan.PeriodAt(anchor, period.Start().Add(-time.Nanosecond))
 		case err != nil:
 			return nil, 0, err
-		case p.fold.IsClosed() && pause != 0:
+		case p.isEnded() && pause != 0:
 			return nil, 0, early
-		case p.fold.IsClosed():
+		case p.isEnded():
 			period = plan.PeriodAt(anchor, period.End())
 		default:
 			return p, pause, nil
@@ -143,66 +137,88 @@ func (m *Meter) openCountablePeriod(
 	}
 }
 
-// loadPeriod folds the stream of a period, and opens the period if nobody has.
+// isEnded reports whether nothing counts in the period any more.
+func (p *activePeriod) isEnded() (isEnded bool) {
+	p.readState(func(s *usagefold.PeriodState) { isEnded = s.IsEnded() })
+	return isEnded
+}
+
+// loadPeriod folds the stream in which a period is counted, and opens the period if nobody has. The first event of the period's own
+// stream decides where it is counted: UsageCountedIn names a shared stream, and an opening means the stream itself. A log of a lower
+// format than SharedUsageFormat has no shared streams.
 func (m *Meter) loadPeriod(ctx context.Context, id string, period plan.Period) (*activePeriod, error) {
-	p, err := m.readPeriod(ctx, usagefold.StreamName(id, period.First), preparedAppend{})
+	ref := event.PeriodRef{Contract: id, First: period.First}
+	own, err := m.readStream(ctx, usagefold.StreamName(id, period.First), preparedAppend{})
 	if err != nil {
 		return nil, err
 	}
-	p.period = period
-	for !p.fold.IsOpen() && !p.fold.IsClosed() {
-		if err := p.openPeriod(ctx, id); err != nil {
-			return nil, err
+	p := newActivePeriod(own, ref, period)
+	for {
+		state, countedIn := own.ownState()
+		switch {
+		case countedIn != "":
+			return m.loadSharedPeriod(ctx, countedIn, ref, period)
+		case state.IsOpen() || state.IsClosed():
+			return p, nil
 		}
-	}
-	return p, nil
-}
-
-// readPeriod folds a stream, from its latest snapshot on. last is the append whose tick needs a verdict, or zero.
-func (m *Meter) readPeriod(ctx context.Context, stream string, last preparedAppend) (*activePeriod, error) {
-	p := &activePeriod{meter: m, stream: stream, fold: &usagefold.PeriodState{}, revision: eventstore.NoStream, capCheckedAt: map[string]time.Duration{}, lastPrepared: last}
-	for r, err := range m.store.ReadStream(ctx, stream, eventstore.End, eventstore.Backward) {
-		if err != nil {
-			return nil, fmt.Errorf("read %s: %w", stream, err)
+		isShared, err := m.codec.HasFormat(ctx, event.SharedUsageFormat)
+		switch {
+		case err != nil:
+		case isShared && own.revision == eventstore.NoStream:
+			err = m.assignShared(ctx, own, ref)
+		default:
+			err = p.openOwn(ctx)
 		}
-		if r.Type != (event.UsageSnapshotTaken{}).EventType() {
-			continue
-		}
-		e, err := event.Decode(r.Type, r.Data)
 		if err != nil {
 			return nil, err
 		}
-		snapshot := e.(event.UsageSnapshotTaken)
-		p.fold, p.revision = usagefold.RestorePeriod(snapshot), eventstore.Revision(snapshot.AsOfRevision)
-		break
 	}
-	return p, p.catchUp(ctx)
 }
 
-// openPeriod appends the event that opens the period, unless another instance has opened it. The fold ignores an opening
-// that is too early by the log's clock; openPeriod then fails with a tooEarlyError that says by how much.
-func (p *activePeriod) openPeriod(ctx context.Context, id string) error {
-	requests, asOf, err := p.meter.quotas.QuotaAt(ctx, id, p.clamp(p.meter.clock.Now()))
+func newActivePeriod(s *activeStream, ref event.PeriodRef, period plan.Period) *activePeriod {
+	return &activePeriod{activeStream: s, ref: ref, period: period, capCheckedAt: map[string]time.Duration{}}
+}
+
+// ownState returns the state of the stream of one period, and the shared stream that it names instead, or "".
+func (s *activeStream) ownState() (state *usagefold.PeriodState, countedIn string) {
+	own := s.fold.(*usagefold.OwnState)
+	return own.State, own.CountedIn
+}
+
+// buildOpening returns the event that opens the period, with the quota that its contract has now.
+func (p *activePeriod) buildOpening(ctx context.Context) (event.UsageOpened, error) {
+	requests, asOf, err := p.meter.quotas.QuotaAt(ctx, p.ref.Contract, p.clamp(p.meter.clock.Now()))
+	return event.UsageOpened{Contract: p.ref.Contract, First: p.period.First, Next: p.period.Next, Cap: requests, AsOfPosition: int64(asOf)}, err
+}
+
+// openOwn appends the event that opens the period to its own stream, unless another instance has opened it. The fold ignores an opening
+// that is too early by the log's clock; openOwn then fails with a tooEarlyError that says by how much.
+func (p *activePeriod) openOwn(ctx context.Context) error {
+	opening, err := p.buildOpening(ctx)
 	if err != nil {
 		return err
 	}
-	opening := event.UsageOpened{Contract: id, First: p.period.First, Next: p.period.Next, Cap: requests, AsOfPosition: int64(asOf)}
 	startedAt := p.meter.clock.Now()
-	err = p.meter.appendNamed(ctx, p.stream, fmt.Sprintf("open %d", p.revision), p.revision, opening)
+	_, err = p.meter.appendNamed(ctx, p.name, fmt.Sprintf("open %d", p.revision), p.revision, opening)
 	if err != nil && !errors.Is(err, eventstore.ErrConflict) {
 		return err
 	}
 	isOwn := err == nil
-	if err := p.catchUp(ctx); err != nil || !isOwn || p.fold.IsOpen() {
+	if err := p.catchUp(ctx); err != nil || !isOwn || p.stateOf(p.ref).IsOpen() {
 		return err
 	}
-	return tooEarlyError{p.period.Start().Sub(startedAt) + p.logClockLag(ctx, startedAt)}
+	return p.newTooEarlyError(ctx, startedAt, p.revision)
 }
 
-// logClockLag returns how far the log's clock is behind this instance's. at is when this instance appended the event at the
-// period's revision. It is 0 if that cannot be read.
-func (p *activePeriod) logClockLag(ctx context.Context, at time.Time) time.Duration {
-	for r, err := range p.meter.store.ReadStream(ctx, p.stream, p.revision, eventstore.Forward) {
+// newTooEarlyError returns the error of an opening that this instance appended at an instant, at a revision.
+func (p *activePeriod) newTooEarlyError(ctx context.Context, startedAt time.Time, revision eventstore.Revision) error {
+	return tooEarlyError{p.period.Start().Sub(startedAt) + p.logClockLag(ctx, startedAt, revision)}
+}
+
+// logClockLag returns how far the log's clock is behind this instance's. at is when this instance appended the event at a revision. It
+// is 0 if that cannot be read.
+func (p *activePeriod) logClockLag(ctx context.Context, at time.Time, revision eventstore.Revision) time.Duration {
+	for r, err := range p.meter.store.ReadStream(ctx, p.name, revision, eventstore.Forward) {
 		if err == nil {
 			return at.Sub(r.Time)
 		}

@@ -13,7 +13,7 @@ import (
 	"lieudit/schemas/plan"
 )
 
-// errRetired means that the activePeriod was retired: its period was closed, it was evicted, or its stream is not the one that was
+// errRetired means that the activePeriod was retired: its period ended, it was evicted, or its stream is not the one that was
 // folded. A request tries again with the contract's next period.
 var errRetired = errors.New("period is not in use any more")
 
@@ -30,12 +30,14 @@ const (
 	chargeRequest requestKind = iota // to be counted
 	refundRequest                    // to be taken back
 	probeRequest                     // not counted: it is answered as a charge would be, by everything that is on the log
+	foldRequest                      // not counted: it is answered once the fold has everything that is on the log
 )
 
-// pendingRequest is a request that waits for the next batch of its period. Its status leaves statusWaiting once: either a
+// pendingRequest is a request that waits for the next batch of its period's stream. Its status leaves statusWaiting once: either a
 // batch answers it, or it is abandoned.
 type pendingRequest struct {
 	entry
+	period *activePeriod
 	kind   requestKind
 	status atomic.Int32
 	done   chan error // of capacity 1: gets the answer
@@ -52,8 +54,8 @@ const (
 func newPendingRequest() *pendingRequest { return &pendingRequest{done: make(chan error, 1)} }
 
 // newRefund makes a refund that nobody waits for.
-func newRefund(e entry) *pendingRequest {
-	return &pendingRequest{entry: e, kind: refundRequest, done: make(chan error, 1)}
+func newRefund(p *activePeriod, e entry) *pendingRequest {
+	return &pendingRequest{entry: e, period: p, kind: refundRequest, done: make(chan error, 1)}
 }
 
 // respond answers the request. It returns false if the request was abandoned. The caller must not touch the request again:
@@ -77,7 +79,7 @@ func (w *pendingRequest) isAbandoned() bool { return w.status.Load() == statusAb
 type queue struct {
 	mu         sync.Mutex
 	pending    []*pendingRequest
-	isFlushing bool // a worker flushes the period, or is about to
+	isFlushing bool // a worker flushes the stream, or is about to
 	isRetired  bool
 
 	// A batch is slow when it takes longer than waitlimit.UncountedWait. Batches that fail one after the other count as one.
@@ -86,8 +88,8 @@ type queue struct {
 	isSlow     bool
 }
 
-// enqueueRequest adds a request. isFirst means that no worker flushes the period, and that the caller must start one. slow is closed
-// once the current batch is slow. While the log is lost (isLogLost), no request joins a period whose batch is slow. A refund is
+// enqueueRequest adds a request. isFirst means that no worker flushes the stream, and that the caller must start one. slow is closed
+// once the current batch is slow. While the log is lost (isLogLost), no request joins a stream whose batch is slow. A refund is
 // always accepted.
 func (q *queue) enqueueRequest(w *pendingRequest, isLogLost bool) (isFirst bool, slow <-chan struct{}, err error) {
 	q.mu.Lock()
@@ -140,7 +142,7 @@ func (q *queue) markSlow() {
 	}
 }
 
-// requeue puts requests in front of those that wait, for the next batch. A worker must be flushing the period.
+// requeue puts requests in front of those that wait, for the next batch. A worker must be flushing the stream.
 func (q *queue) requeue(all []*pendingRequest) {
 	if len(all) == 0 {
 		return
@@ -163,14 +165,14 @@ func (q *queue) remove(w *pendingRequest) {
 	}
 }
 
-// retire ends the use of the period for all but refunds.
+// retire ends the use of the stream for all but refunds.
 func (q *queue) retire() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.isRetired = true
 }
 
-// retireIfIdle retires the period unless it is being flushed, and reports whether it is retired, now or before.
+// retireIfIdle retires the stream unless it is being flushed, and reports whether it is retired, now or before.
 func (q *queue) retireIfIdle() bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -178,21 +180,21 @@ func (q *queue) retireIfIdle() bool {
 	return q.isRetired
 }
 
-// submit puts a request into the period's next batch and waits for the answer, for as long as the request may; a refund has no
+// submit puts a request into the next batch of the period's stream and waits for the answer, for as long as the request may; a refund has no
 // Wait. The first of several starts a worker; those that come while a batch is under way share the next one. It returns the
 // entry as it was counted, which may be under another day.
 func (p *activePeriod) submit(ctx context.Context, wait *waitlimit.Wait, k requestKind, e entry) (entry, error) {
 	m := p.meter
 	w := m.requestPool.Get().(*pendingRequest)
-	w.entry, w.kind = e, k
+	w.entry, w.period, w.kind = e, p, k
 	w.status.Store(statusWaiting)
-	isFirst, slow, err := p.queue.enqueueRequest(w, m.isLogLost())
+	isFirst, slow, err := p.enqueueRequest(w)
 	if err != nil {
 		m.requestPool.Put(w)
 		return e, err
 	}
 	if isFirst {
-		m.startFlush(p)
+		m.startFlush(p.activeStream)
 	}
 	if k == refundRequest {
 		return e, p.awaitRefund(ctx, w)
@@ -204,6 +206,14 @@ func (p *activePeriod) submit(ctx context.Context, wait *waitlimit.Wait, k reque
 	e = w.entry
 	m.requestPool.Put(w)
 	return e, err
+}
+
+// enqueueRequest adds a request to the queue of the period's stream.
+func (p *activePeriod) enqueueRequest(w *pendingRequest) (isFirst bool, slow <-chan struct{}, err error) {
+	if w.kind != refundRequest && p.isEvicted.Load() {
+		return false, nil, errRetired
+	}
+	return p.queue.enqueueRequest(w, p.meter.isLogLost())
 }
 
 // awaitResponse waits for the answer. The wait limiter counts the request only once the batch is slow; from then on it waits as long

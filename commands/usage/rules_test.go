@@ -200,7 +200,7 @@ func TestAClockSetBackReopensNoPeriod(t *testing.T) {
 	closed := startMeter(t, log, log, quotas, slow.now)
 	mustCount(t, closed, "a", 10) // the period before is not closed
 	checkTotal(t, log, streamOf("a", "2026-02-21"), 1)
-	if err := m.ClosePeriod(t.Context(), "a", plan.PeriodAt(anchor, slow.now())); err != nil {
+	if err := m.ClosePeriods(t.Context(), usage.ContractPeriod{Contract: "a", Period: plan.PeriodAt(anchor, slow.now())}); err != nil {
 		t.Fatal(err)
 	}
 	mustCount(t, closed, "a", 10)

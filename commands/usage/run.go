@@ -181,16 +181,25 @@ func (m *Meter) forEachPeriodOf(account string, do func(*activePeriod) error) (e
 	return err
 }
 
+// retireIfIdle retires a period. One with a stream of its own stays while that is being flushed.
+func (p *activePeriod) retireIfIdle() bool {
+	if isShared(p.name) || p.queue.retireIfIdle() {
+		p.isEvicted.Store(true)
+	}
+	return p.isEvicted.Load()
+}
+
 // evictIdlePeriods removes contracts whose period has had no request for idleTimeout, and has no batch and no open charge.
 func (m *Meter) evictIdlePeriods(ctx context.Context) {
 	for clock.Sleep(ctx, idleSweepInterval) {
 		m.contracts.Range(func(id, c any) bool {
 			p := c.(*contract).current.Load()
-			if p != nil && time.Since(m.epoch)-time.Duration(p.lastUsedAt.Load()) > idleTimeout && p.openCharges.Load() == 0 && p.queue.retireIfIdle() {
+			if p != nil && time.Since(m.epoch)-time.Duration(p.lastUsedAt.Load()) > idleTimeout && p.openCharges.Load() == 0 && p.retireIfIdle() {
 				m.contracts.CompareAndDelete(id, c)
 			}
 			return true
 		})
+		m.evictIdleStreams()
 	}
 }
 

@@ -1,27 +1,40 @@
-// Package usage admits and bills requests by the same event: a tick in the stream of the contract's period. A tick is how many
-// requests were made with each key of each account, by endpoint. Exactly the served requests are billed, and caps are exact,
+// Package usage admits and bills requests by the same event: a tick in the stream in which the contract's period is counted. A tick is
+// how many requests were made with each key of each account, by endpoint. Exactly the served requests are billed, and caps are exact,
 // on any number of instances without a lease or a lock. Ticks are appended without an expected revision, so they never
-// conflict. Whether a tick counts, and so is billed, or is void follows from the fold of the stream up to it
+// conflict. Whether what a tick has for a period counts, and so is billed, or is void follows from the fold of the stream up to it
 // (schemas/usagefold), which is the same for every reader of the log.
+//
+// Requests of different contracts share ticks, because their periods share a stream: one for each month and shard, with the periods
+// that begin in the month. A period stays in one stream from its beginning to its end, so nothing is carried from one stream to the
+// next; the price is that in most of a month two streams of a shard are in use. Where a period is counted, the first event of its own
+// stream decides, once for all programs:
+//
+//	usage-mende-2026-11-21   UsageOpened: it is counted in this stream, as in logs of a lower format
+//	                         UsageCountedIn: it is counted in usage-2026-11.3; here are its lines and its closing in the end
+//	usage-2026-11.3          ticks, caps, revocations and refunds of many periods
+//	usage-2026-11            over how many shards the contracts of the month are spread
+//
+// Periods that are open when the log's format is raised go on in their own streams until they end. A program that does not know shared
+// streams cannot decode UsageCountedIn, and so cannot count what is counted elsewhere.
 //
 // One request passes through the files in this order:
 //
-//	admit.go   Charge ──> the activePeriod of the contract that pays, with the account's cap in it
-//	queue.go   submit ──> a pendingRequest, which waits for the next batch of its period
-//	batch.go   flushBatch ──> a batch: all that wait; draftTick decides who would count
-//	append.go  prepareAppend, AppendUntilKnown ──> one tick with refunds on the log
-//	fold.go    applyEvent ──> usagefold's verdict on the tick
-//	batch.go   respondFolded ──> nil to the requests of a tick that counts
-//	           respondRefused ──> *QuotaExceededError or ErrRevoked to those that would not count
-//	           failRequests ──> ErrUnavailable to those that could not be counted
+//	admit.go    Charge ──> the activePeriod of the contract that pays, with the account's cap in it
+//	queue.go    submit ──> a pendingRequest, which waits for the next batch of its period's stream
+//	batch.go    flushBatch ──> a batch: all that wait; draftTick decides who would count
+//	append.go   prepareAppend, AppendUntilKnown ──> one tick with refunds on the log
+//	stream.go   applyEvent ──> usagefold's verdicts on the tick, one for each period
+//	batch.go    respondFolded ──> nil to the requests of periods whose lines count
+//	            respondRefused ──> *QuotaExceededError or ErrRevoked to those that would not count
+//	            failRequests ──> ErrUnavailable to those that could not be counted
 //
-// A request that meets a closed period is counted in the next one. The outcome of a batch is settled before the next batch of
-// the same activePeriod, however long the log takes; other events of its stream may be appended meanwhile (appendNamed). Each
+// A request that meets a period that has ended is counted in the next one. The outcome of a batch is settled before the next batch of
+// the same activeStream, however long the log takes; other events of its stream may be appended meanwhile (appendNamed). Each
 // request only waits for a limited time (wait.go). If a request leaves without an answer, its count is refunded.
 //
-// Around that path: period.go opens and switches periods, clock.go compares the clock with the log's, run.go follows the
-// accounts and ends the instance, closing.go closes and corrects periods, ahead.go takes back what was counted in a period
-// that has not begun. An audit folds the whole log again in queries/usage/reconcile.
+// Around that path: period.go opens and switches periods, shared.go puts them into shared streams, clock.go compares the clock with the
+// log's, run.go follows the accounts and ends the instance, closing.go closes and corrects periods, ahead.go takes back what was counted
+// in a period that has not begun. An audit folds the whole log again in queries/usage/reconcile.
 package usage
 
 import (
@@ -69,6 +82,9 @@ type Terms func(account string, at time.Time) (grant.Terms, bool)
 // Meter counts the requests of one instance. It is safe for concurrent use. Run must be running: it ends the Meter's
 // goroutines and makes revocations reach the periods.
 type Meter struct {
+	// Shards is over how many streams the contracts of a month are spread that this instance opens. It must not change once Run runs.
+	Shards int64
+
 	store       eventstore.Store
 	codec       *eventstore.Codec
 	quotas      Quotas
@@ -91,7 +107,10 @@ type Meter struct {
 	eventsAppended  atomic.Int64       // by batches
 	requestsCounted atomic.Int64       // and answered with success
 	contracts       sync.Map           // contract id -> *contract
-	idleWorkers     chan *activePeriod // hands a period to a worker that has none
+	months          sync.Map           // month -> int64, how many shards it has
+	openings        atomic.Int64       // of periods in shared streams, to name them
+	idleWorkers     chan *activeStream // hands a stream to a worker that has none
+	streams         sync.Map           // name -> *activeStream: shared ones
 	idleWorkerCount atomic.Int32
 
 	// The end of the meter, see Run: first servingCtx ends, then the goroutines, then runCtx.
@@ -108,11 +127,11 @@ func New(
 	store eventstore.Store, codec *eventstore.Codec, quotas Quotas, terms Terms, limiter *waitlimit.Limiter, wall *clock.Clock, log *slog.Logger,
 ) *Meter {
 	m := &Meter{
-		store: store, codec: codec, quotas: quotas, termsAt: terms, clock: wall, log: log, instanceID: uuid.New(),
+		Shards: 1, store: store, codec: codec, quotas: quotas, termsAt: terms, clock: wall, log: log, instanceID: uuid.New(),
 		waitLimiter: limiter, epoch: time.Now().Add(-time.Hour),
 		requestPool: sync.Pool{New: func() any { return newPendingRequest() }}, tasks: sharedTasks{running: map[string]*sharedTask{}},
 	}
-	m.idleWorkers = make(chan *activePeriod)
+	m.idleWorkers = make(chan *activeStream)
 	m.servingCtx, m.stopServing = context.WithCancel(context.Background())
 	m.runCtx, m.cancelRun = context.WithCancel(context.Background())
 	return m

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"net"
+	"os"
 	"path/filepath"
 	"sync"
 	"sync/atomic"
@@ -34,6 +35,37 @@ func (oneKeyVault) Key(context.Context, string, bool) ([]byte, error) { return m
 func (oneKeyVault) DestroyKey(context.Context, string) error          { return nil }
 
 func (oneKeyVault) ForgetKeys() {}
+
+// logFormat is the format of the logs of all tests. It is set between two runs of the tests.
+var logFormat = event.SharedUsageFormat
+
+// TestMain runs all tests twice: over logs whose contracts share streams, and over logs in which each period has a stream of its own.
+func TestMain(m *testing.M) {
+	for _, logFormat = range []int{event.SharedUsageFormat, event.SharedUsageFormat - 1} {
+		if code := m.Run(); code != 0 {
+			fmt.Fprintf(os.Stderr, "with log format %d\n", logFormat)
+			os.Exit(code)
+		}
+	}
+}
+
+// newCodec returns a codec for logs of the format.
+func newCodec() *eventstore.Codec { return newCodecFor(logFormat) }
+
+func newCodecFor(highest int) *eventstore.Codec {
+	return eventstore.NewCodec(oneKeyVault{}).WithFormat(func(_ context.Context, format int) (bool, error) { return format <= highest, nil })
+}
+
+// writtenAs returns an event about a contract's period in the form that logs of the format have for it.
+func writtenAs(e event.Event) event.Event {
+	if logFormat < event.SharedUsageFormat {
+		return e
+	}
+	if _, ok := e.(event.UsageTicked); ok {
+		return event.SharedUsageTicked{}
+	}
+	return (&usagefold.SharedState{}).Event(event.PeriodRef{}, e)
+}
 
 // fakeQuotas has the quotas of accounts.
 type fakeQuotas struct {
@@ -86,7 +118,7 @@ func startMeter(t testing.TB, store, core eventstore.Store, quotas usage.Quotas,
 // startMeterOf starts a meter that knows the terms of accounts at other times than now.
 func startMeterOf(t testing.TB, log eventstore.Store, quotas usage.Quotas, terms usage.Terms, clock func() time.Time) *usage.Meter {
 	t.Helper()
-	return runMeter(t, usage.New(log, eventstore.NewCodec(oneKeyVault{}), quotas, terms, newLimiter(), clocktest.Follow(clock), slog.New(slog.DiscardHandler)), log)
+	return runMeter(t, usage.New(log, newCodec(), quotas, terms, newLimiter(), clocktest.Follow(clock), slog.New(slog.DiscardHandler)), log)
 }
 
 // newLimiter returns the wait limiter of an instance.
@@ -98,7 +130,7 @@ func newWait(account string) *waitlimit.Wait { return newLimiter().NewWait(accou
 // startLimitedMeter starts a meter with a wait limiter.
 func startLimitedMeter(t testing.TB, store, core eventstore.Store, quotas usage.Quotas, limiter *waitlimit.Limiter, clock func() time.Time) *usage.Meter {
 	t.Helper()
-	return runMeter(t, usage.New(store, eventstore.NewCodec(oneKeyVault{}), quotas, keptTerms, limiter, clocktest.Follow(clock), slog.New(slog.DiscardHandler)), core)
+	return runMeter(t, usage.New(store, newCodec(), quotas, keptTerms, limiter, clocktest.Follow(clock), slog.New(slog.DiscardHandler)), core)
 }
 
 // runMeter runs a meter until the test ends.
@@ -116,10 +148,42 @@ func runMeter(t testing.TB, m *usage.Meter, core eventstore.Store) *usage.Meter 
 	return m
 }
 
-// foldStream folds a stream from its first event and returns how many events it has.
+// foldStream folds a period from its first event, in the stream of its own that is given or in the shared stream that this one names. It
+// returns how many events are about it there.
 func foldStream(t testing.TB, store eventstore.Store, stream string) (*usagefold.PeriodUsage, int) {
 	t.Helper()
-	f, events := usagefold.NewPeriodUsage(), 0
+	f, own := usagefold.NewPeriodUsage(), &usagefold.OwnState{State: &usagefold.PeriodState{}}
+	events := 0
+	readDecoded(t, store, stream, func(e event.Event, r eventstore.RecordedEvent) {
+		own.Apply(e, r.Time)
+		f.Apply(e, r.Time)
+		events++
+	})
+	if own.CountedIn == "" {
+		return f, events
+	}
+	contract, first, _ := usagefold.ParseStreamName(stream)
+	ref := event.PeriodRef{Contract: contract, First: first}
+	f, events = usagefold.NewPeriodUsage(), 0
+	var shared usagefold.SharedState
+	readDecoded(t, store, own.CountedIn, func(e event.Event, r eventstore.RecordedEvent) {
+		for _, part := range shared.Apply(e, r.Time) {
+			if part.PeriodRef == ref {
+				f.Lines.Apply(part.Event, part.Verdict)
+				events++
+			}
+		}
+	})
+	if state := shared.Period(ref); state != nil {
+		f.PeriodState = *state
+	}
+	readDecoded(t, store, stream, func(e event.Event, r eventstore.RecordedEvent) { f.Apply(e, r.Time) })
+	return f, events
+}
+
+// readDecoded calls do with the events of a stream.
+func readDecoded(t testing.TB, store eventstore.Store, stream string, do func(event.Event, eventstore.RecordedEvent)) {
+	t.Helper()
 	for r, err := range store.ReadStream(context.Background(), stream, 0, eventstore.Forward) {
 		if err != nil {
 			t.Fatal(err)
@@ -128,10 +192,8 @@ func foldStream(t testing.TB, store eventstore.Store, stream string) (*usagefold
 		if err != nil {
 			t.Fatal(err)
 		}
-		f.Apply(e, r.Time)
-		events++
+		do(e, r)
 	}
-	return f, events
 }
 
 // lossyStore loses some replies of appends, before or after they are made.

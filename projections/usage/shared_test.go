@@ -22,7 +22,6 @@ import (
 // their periods.
 type sharedGenerator struct {
 	*rand.Rand
-	log      *foldedLog
 	states   map[string]*usagefold.SharedState // by stream
 	stale    map[string]*usagefold.SharedState // what an instance knows when it builds a tick
 	sequence map[string]int64                  // by instance

@@ -27,7 +27,7 @@ const (
 
 	// HighestFormat is the highest format that this program knows. It writes nothing that needs a higher one, and does not use
 	// a log that has one.
-	HighestFormat = SessionsFormat
+	HighestFormat = SharedUsageFormat
 )
 
 // MinFormat is the lowest format of a log that may hold events of the type.

@@ -58,7 +58,7 @@ func TestEveryTypeSinceTheFirstReleasesSaysWhichFormatItNeeds(t *testing.T) {
 		if isFirst == e.SaysFormat() {
 			t.Errorf("%s: it was in the first releases: %t, it says which format it needs: %t", e.Name, isFirst, e.SaysFormat())
 		}
-		if f := e.MinFormat(); f < event.FirstFormat || f > event.SharedUsageFormat {
+		if f := e.MinFormat(); f < event.FirstFormat || f > event.HighestFormat {
 			t.Errorf("%s needs format %d, the formats are %d to %d", e.Name, f, event.FirstFormat, event.HighestFormat)
 		}
 	}

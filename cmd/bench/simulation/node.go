@@ -231,8 +231,8 @@ func (r *run) build(folder string) (err error) {
 	r.instance, err = instance.New(instance.Parts{
 		AreaURL: func() *url.URL { return &url.URL{Scheme: "https", Host: "espace.exemple.fr"} },
 		Settings: instance.Settings{TokenPrefixes: token.DefaultPrefixes, PeriodGrace: w.closing.grace, ClosingInterval: w.closing.interval,
-			SnapshotThreshold: snapshotThreshold, SiteEvents: siteEvents},
-		Core: core, Usage: usage,
+			SnapshotThreshold: snapshotThreshold, SiteEvents: siteEvents, UsageShards: w.shards},
+		Core: core, Usage: usage, NewLogFormat: w.newLogFormat,
 		Registry: r.registry, Vault: keys, Folder: folder, Disk: osfile.Disk{Room: r.injector.Room},
 		Vintage: r.view.vintage, SiteAlerts: alert.NewChecker(w.communes), Router: slowRouter{r.view.networks, r.injector}, Releases: noReleases{}, Readiness: func(context.Context, string) (r body.Readiness) { return r },
 		Clock: w.newClock(n.wall, true, filepath.Join(folder, "clock")), Metrics: prometheus.NewRegistry(), Log: log, Out: io.Discard, Version: "simulated",

@@ -10,6 +10,7 @@ import (
 	"lieudit/cmd/bench/simulation/customers"
 	"lieudit/cmd/bench/simulation/faults"
 	"lieudit/eventstore/clock"
+	"lieudit/schemas/event"
 )
 
 // Play plays a script, including the end of the instances, and returns the rules that were broken. It stops after the first day with a
@@ -26,7 +27,10 @@ func Play(ctx context.Context, s Script, folder string, log *slog.Logger) ([]Vio
 		}
 		known = w.region.addresses
 	}
-	w.seed, w.closing = s.Seed, lateClosing
+	w.seed, w.closing, w.shards = s.Seed, lateClosing, s.Shards
+	if s.UpgradeDay != 0 {
+		w.newLogFormat = event.HighestFormat - 1
+	}
 	if s.ClosesPromptly {
 		w.closing = promptClosing
 	}

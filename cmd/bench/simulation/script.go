@@ -21,6 +21,11 @@ type Script struct {
 	HasServers bool `json:"servers,omitempty"` // instances reach the logs through package esdb and servers
 	HasRegion  bool `json:"region,omitempty"`  // instances have a vintage and a road network; without them each question about them fails
 
+	// UpgradeDay is the number of the day, from 0, on which an operator finishes an upgrade: until then the log has the format before the
+	// last. It is 0 if the log has the highest format from the beginning.
+	UpgradeDay int   `json:"upgrade_day,omitempty"`
+	Shards     int64 `json:"shards,omitempty"` // of usage streams; 0: one
+
 	// ClosesPromptly means that periods of usage are closed while requests in them may still be under way. Then no wall clock is ahead of the
 	// log's, except for moments in which one is 40 days ahead.
 	ClosesPromptly bool `json:"closes_promptly,omitempty"`
@@ -44,6 +49,7 @@ const (
 
 	serverInterval = 10 // one history in n has servers before its logs
 	promptInterval = 2  // one history in n closes periods promptly
+	shardInterval  = 4  // one history in n spreads the contracts over several streams of usage
 	failInterval   = 3  // one history in n has no region: then many requests are counted, fail and are refunded
 )
 
@@ -52,11 +58,21 @@ func Generate(seed uint64, days int) Script {
 	random := rand.New(rand.NewPCG(seed, 0))
 	s := Script{Seed: seed, Accounts: accountsCount, Begin: time.Date(2026, time.Month(1+random.IntN(12)), 1+random.IntN(28), 7, 0, 0, 0, time.UTC)}
 	s.HasServers, s.HasRegion, s.ClosesPromptly = seed%serverInterval == 0, seed%failInterval != 0, seed%promptInterval != 0
+	if seed%shardInterval == 0 {
+		s.Shards = 3
+	}
+	if days > 1 && seed/2%2 == 0 {
+		s.UpgradeDay = 1 + random.IntN(days-1)
+	}
 	at, boundary := s.Begin, time.Time{} // boundary: the end of something in the middle of the drawn day; zero: none
-	for range days {
+	for number := range days {
 		d := Day{Acts: customers.Generate(random, s.Accounts, actsPerDay, instanceCount, dayLength), Until: 24 * time.Hour}
 		if random.IntN(eraseInterval) == 0 {
 			s.addErasure(random, &d)
+		}
+		if s.UpgradeDay != 0 && number >= s.UpgradeDay {
+			d.Acts = append(d.Acts, customers.Act{At: time.Duration(random.Int64N(int64(dayLength))), Instance: random.IntN(instanceCount), Kind: customers.FinishUpgrade, Seed: random.Uint64()})
+			customers.SortActs(d.Acts)
 		}
 		writes := customers.Writes(d.Acts)
 		for range faultsPerDay {

@@ -24,7 +24,8 @@
 // their addresses, from a small region; in one of ten also the client of EventStoreDB (package esdb) and the server that speaks like one
 // (package node), over connections in memory. It leaves to the chaos runs (cmd/bench chaos): sockets and proxies, Postgres, a real
 // EventStoreDB, the journal's files (which have a simulation of their own disk), Meilisearch, routing servers, imports of addresses and roads,
-// files of clients that are too large for memory, and the end of an upgrade.
+// files of clients that are too large for memory. One history in two ends an upgrade in the middle: until then the log has the format before the
+// last; an older program beside the instances is left to cmd/bench upgrade.
 package simulation
 
 import (
@@ -64,8 +65,11 @@ type World struct {
 	lifecycle   chan struct{}  // holds a value while instances are started, or all of them are ended
 	people      *customers.Customers
 	seed        uint64
-	runs        atomic.Uint64 // started so far
-	epoch       atomic.Int64  // counts how often shared files or logs were replaced under the instances
+
+	newLogFormat int           // that the logs get first; 0: the highest
+	shards       int64         // of usage streams
+	runs         atomic.Uint64 // started so far
+	epoch        atomic.Int64  // counts how often shared files or logs were replaced under the instances
 
 	mu             sync.Mutex
 	violations     []Violation

@@ -303,7 +303,8 @@ func newSalvageReport(f logFolder, out string, s offline.Salvaged) salvageReport
 	return r
 }
 
-// streamAccount is the account that a stream belongs to, "" for a stream of none.
+// streamAccount is the account that a stream belongs to, "" for a stream of none. A stream of usage that several contracts share is of none:
+// its events name accounts by numbers, which only the whole stream gives.
 func streamAccount(stream string) string {
 	if account, _, ok := usagefold.ParseStreamName(stream); ok {
 		return account

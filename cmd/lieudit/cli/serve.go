@@ -166,6 +166,7 @@ func (p Program) behaviourFlags() []cli.Flag {
 		p.StringFlag("area-prefix", token.DefaultPrefixes.Area, "what customer-area tokens begin with"),
 		p.drainFlag(),
 		&cli.DurationFlag{Name: "grace", Value: time.Hour, Usage: "how long a period that has ended takes late requests before its books are closed", Sources: p.EnvSource("LIEUDIT_GRACE")},
+		&cli.IntFlag{Name: "usage-shards", Value: 1, Usage: "over how many streams the usage of each month is spread; the first instance that counts in a month decides for it", Sources: p.EnvSource("LIEUDIT_USAGE_SHARDS"), Validator: checkShards},
 		&cli.BoolFlag{Name: "count-to-the-letter", Usage: "count also what a valid key was refused (403, 404, 405, 413) and what failed (5xx)", Sources: p.EnvSource("LIEUDIT_COUNT_TO_THE_LETTER")},
 		&cli.BoolFlag{Name: "no-throttle", Usage: "do not hold publishable keys to 20 requests a second and address: a proxy does", Sources: p.EnvSource("LIEUDIT_NO_THROTTLE")},
 		&cli.BoolFlag{Name: "accept-lost-keys", Usage: "start although the vault lost keys that the log needs; what was sealed with them stays unreadable", Sources: p.EnvSource("LIEUDIT_ACCEPT_LOST_KEYS")},
@@ -251,6 +252,7 @@ func (p Program) serviceConfig(c *cli.Command) service.Config {
 		AcceptClock:         c.Bool("accept-clock"),
 		Demo:                !c.Bool("no-demo"),
 		PeriodGrace:         c.Duration("grace"),
+		UsageShards:         c.Int("usage-shards"),
 		CountToTheLetter:    c.Bool("count-to-the-letter"),
 		Unthrottled:         c.Bool("no-throttle"),
 		MaxConnections:      c.Int("connections"),
@@ -427,4 +429,14 @@ func (p Program) rewrapVault(ctx context.Context, c *cli.Command) error {
 		return err
 	}
 	return p.PrintLine("%d keys are wrapped with the new master key. The service starts with it alone from now on.", keys)
+}
+
+// maxShards is more streams than any log needs: with each of them a tick is shared by fewer requests.
+const maxShards = 64
+
+func checkShards(n int) error {
+	if n < 1 || n > maxShards {
+		return fmt.Errorf("--usage-shards is from 1 to %d", maxShards)
+	}
+	return nil
 }

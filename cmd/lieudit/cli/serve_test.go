@@ -28,20 +28,20 @@ func TestServeTakesFlagsBeforeVariablesBeforeDefaults(t *testing.T) {
 	t.Parallel()
 	usual := service.Config{
 		Data: "./lieudit-data", Listen: "127.0.0.1:8080", AreaListen: "127.0.0.1:8081", OpsListen: "127.0.0.1:8082",
-		AddressIndex: service.OwnIndex, PeriodGrace: time.Hour, Demo: true, TokenPrefixes: token.DefaultPrefixes, Drain: 5 * time.Second,
+		AddressIndex: service.OwnIndex, PeriodGrace: time.Hour, UsageShards: 1, Demo: true, TokenPrefixes: token.DefaultPrefixes, Drain: 5 * time.Second,
 		MaxConnections: 8192, BodyBudget: 256 << 20, AnswerBudget: 256 << 20, Router: service.RouterSetting{Engine: service.OwnRouter},
 	}
 	variables := map[string]string{
 		"LIEUDIT_DATA": "/d", "LIEUDIT_LISTEN": ":1", "LIEUDIT_AREA_LISTEN": ":2", "LIEUDIT_OPS_LISTEN": ":3",
 		"LIEUDIT_EVENTSTORE": "esdb://a", "LIEUDIT_POSTGRES": "postgres://b", "LIEUDIT_NO_DEMO": "true",
 		"LIEUDIT_SECRET_PREFIX": "s_", "LIEUDIT_PUBLISHABLE_PREFIX": "p_", "LIEUDIT_AREA_PREFIX": "a_", "LIEUDIT_DRAIN": "1m",
-		"LIEUDIT_GRACE": "2h", "LIEUDIT_MEILISEARCH": "http://c", "LIEUDIT_MEILISEARCH_KEY": "k", "LIEUDIT_ADDRESS_INDEX": "Meilisearch", "LIEUDIT_NO_THROTTLE": "true", "LIEUDIT_ACCEPT_LOST_KEYS": "true", "LIEUDIT_COUNT_TO_THE_LETTER": "true",
+		"LIEUDIT_GRACE": "2h", "LIEUDIT_USAGE_SHARDS": "8", "LIEUDIT_MEILISEARCH": "http://c", "LIEUDIT_MEILISEARCH_KEY": "k", "LIEUDIT_ADDRESS_INDEX": "Meilisearch", "LIEUDIT_NO_THROTTLE": "true", "LIEUDIT_ACCEPT_LOST_KEYS": "true", "LIEUDIT_COUNT_TO_THE_LETTER": "true",
 		"LIEUDIT_CONNECTIONS": "99", "LIEUDIT_BODY_BUDGET": "512", "LIEUDIT_ACCOUNT_BODY_BUDGET": "64", "LIEUDIT_ANSWER_BUDGET": "128", "LIEUDIT_ACCOUNT_ANSWER_BUDGET": "32",
 		"LIEUDIT_ROUTER": "osrm:car=http://r", "LIEUDIT_TRUSTED_PROXIES": "10.0.0.0/8, ::1", "LIEUDIT_OPS_HOSTS": "lieudit-a, lieudit-b:8082", "LIEUDIT_AREA_URL": "https://espace.exemple.fr/",
 	}
 	set := service.Config{
 		Data: "/d", Listen: ":1", AreaListen: ":2", OpsListen: ":3", OpsHosts: []string{"lieudit-a", "lieudit-b:8082"}, AreaURL: &url.URL{Scheme: "https", Host: "espace.exemple.fr"}, EventStore: "esdb://a", Postgres: "postgres://b",
-		Meilisearch: "http://k@c", AddressIndex: service.MeilisearchIndex, PeriodGrace: 2 * time.Hour, CountToTheLetter: true, Unthrottled: true, AcceptLostKeys: true, TokenPrefixes: token.Prefixes{Secret: "s_", Publishable: "p_", Area: "a_"}, Drain: time.Minute,
+		Meilisearch: "http://k@c", AddressIndex: service.MeilisearchIndex, PeriodGrace: 2 * time.Hour, UsageShards: 8, CountToTheLetter: true, Unthrottled: true, AcceptLostKeys: true, TokenPrefixes: token.Prefixes{Secret: "s_", Publishable: "p_", Area: "a_"}, Drain: time.Minute,
 		MaxConnections: 99, BodyBudget: 512 << 20, AccountBodyBudget: 64 << 20, AnswerBudget: 128 << 20, AccountAnswerBudget: 32 << 20,
 		TrustedProxies: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("::1/128")},
 		Router:         service.RouterSetting{Engine: service.OSRMRouter, Servers: map[route.Mode]string{route.Car: "http://r"}},

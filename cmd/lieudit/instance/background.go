@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"lieudit/commands/usage"
 	"lieudit/eventstore/clock"
 	usagequeries "lieudit/queries/usage"
 	"lieudit/schemas/plan"
@@ -52,10 +53,12 @@ func (i *Instance) closeEndedPeriods(ctx context.Context, periods *usagequeries.
 		if err != nil || len(ended) == 0 {
 			return err
 		}
-		for _, p := range ended {
-			if err := i.usage.ClosePeriod(ctx, p.Contract, p.Period); err != nil {
-				return err
-			}
+		due := make([]usage.ContractPeriod, len(ended))
+		for n, p := range ended {
+			due[n] = usage.ContractPeriod(p)
+		}
+		if err := i.usage.ClosePeriods(ctx, due...); err != nil {
+			return err
 		}
 		if len(ended) < closeBatchSize {
 			return nil

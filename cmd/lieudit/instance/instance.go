@@ -70,6 +70,7 @@ import (
 type Settings struct {
 	PeriodGrace         time.Duration         // how long after its end a period still accepts late ticks before it is closed
 	ClosingInterval     time.Duration         // mean pause between two rounds of closing periods; 0: ten minutes
+	UsageShards         int64                 // over how many streams of the usage log contracts are spread, from a month that is opened next; 0: one
 	StrictCounting      bool                  // count everything the specification does not exempt; otherwise in the customer's favour
 	Unthrottled         bool                  // publishable keys are not throttled: a proxy does it
 	BodyBudget          int64                 // bytes of large request bodies in memory; 0: DefaultBodyBudget
@@ -104,6 +105,7 @@ type Parts struct {
 	Registry        *sqldb.Registry
 	Vault           *vault.Vault
 	OwnsLogs        bool        // no other instance can use the logs
+	NewLogFormat    int         // the format that a log gets which no program has used; 0: the highest. A simulation plays upgrades with it
 	OwnsReadModels  bool        // no other instance can use the registry: leases of dead ones are taken over at once
 	Folder          string      // for the operator's token, snapshots and files of clients; of this instance alone
 	Disk            osfile.Disk // of the files in Folder that it can do without: the snapshots
@@ -171,6 +173,7 @@ func New(parts Parts) (*Instance, error) {
 	i.repairs = repair.New(i.Core, codec)
 	i.waitLimiter = waitlimit.New(waitlimit.MaxRequests)
 	i.usage = usage.New(i.Usage, codec, i.accounts, i.keyRing.Terms, i.waitLimiter, i.Clock, i.Log)
+	i.usage.Shards = max(i.UsageShards, 1)
 	i.locations = locations.New(i.Core, codec, i.accounts, geocode.New(i.Vintage), i.Now)
 	if i.SiteEvents != (locations.EventLimits{}) {
 		i.locations.LimitEvents(i.SiteEvents)

@@ -1,6 +1,7 @@
 package instance
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -60,13 +61,14 @@ func (i *Instance) checkFormat(ctx context.Context) error {
 // raiseFormatOfNewLog raises the format of a log on a server that no program has used: there is nothing to go back to. It comes
 // before the first start's records. An older program that is started next to in this moment ends by itself (followFormat).
 func (i *Instance) raiseFormatOfNewLog(ctx context.Context) error {
-	if isRaised, err := i.deployment.HasFormat(ctx, event.HighestFormat); err != nil || isRaised {
+	highest := cmp.Or(i.NewLogFormat, event.HighestFormat)
+	if isRaised, err := i.deployment.HasFormat(ctx, highest); err != nil || isRaised {
 		return err
 	}
 	if isUsed, err := i.isLogUsed(ctx); err != nil || isUsed {
 		return err
 	}
-	return i.deployment.RaiseFormat(ctx, commands.Metadata{Actor: eventstore.SystemActor, Reason: "new log"}, event.HighestFormat)
+	return i.deployment.RaiseFormat(ctx, commands.Metadata{Actor: eventstore.SystemActor, Reason: "new log"}, highest)
 }
 
 // isLogUsed reports whether a program has started on the log before: the first of all records a token.

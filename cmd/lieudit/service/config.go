@@ -38,6 +38,7 @@ type Config struct {
 	AcceptLostKeys      bool           // serve although the vault lost keys that the log needs
 	AcceptLostUsage     bool           // count requests from zero although the core log names a usage log that is missing
 	Demo                bool           // open the demo account on an empty log, and invent addresses if there are none
+	UsageShards         int            // over how many streams of the usage log contracts are spread, from a month that is opened next
 	PeriodGrace         time.Duration  // how long after its end a period still accepts late ticks before it is closed
 	CountToTheLetter    bool           // count everything the specification does not exempt; otherwise in the customer's favour
 	Unthrottled         bool           // publishable keys are not throttled: a proxy does it
@@ -139,7 +140,7 @@ func (c Config) describeSiteSearch() string {
 // settings are those of the instance.
 func (c Config) settings() instance.Settings {
 	return instance.Settings{
-		PeriodGrace: c.PeriodGrace, StrictCounting: c.CountToTheLetter, Unthrottled: c.Unthrottled, BodyBudget: c.BodyBudget,
+		PeriodGrace: c.PeriodGrace, UsageShards: int64(c.UsageShards), StrictCounting: c.CountToTheLetter, Unthrottled: c.Unthrottled, BodyBudget: c.BodyBudget,
 		AccountBodyBudget: c.AccountBodyBudget, AnswerBudget: c.AnswerBudget, AccountAnswerBudget: c.AccountAnswerBudget, TrustedProxies: c.TrustedProxies, TokenPrefixes: c.TokenPrefixes,
 		AcceptLostKeys: c.AcceptLostKeys, AcceptClock: c.AcceptClock, Demo: c.Demo,
 	}

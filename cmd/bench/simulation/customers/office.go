@@ -29,6 +29,7 @@ func officeKinds() []kind {
 		lookAt("networks", 1, "", "GET /networks", "/networks"),
 		lookAt("upgrade", 1, "", "GET /upgrade", "/upgrade"),
 		{"adjust usage", 2, (*Customers).adjustUsage, 4, 0, true},
+		{FinishUpgrade, 0, (*Customers).finishUpgrade, 0, 0, true},
 		{"prune", 1, (*Customers).prune, 0, 0, true},
 		{"export usage", 2, (*Customers).exportUsage, 0, 0, false},
 		{"reconcile", 1, (*Customers).reconcile, 0, 0, false},
@@ -95,6 +96,15 @@ func (c *Customers) prune(ctx context.Context, act actDetails) {
 	op := act.operation("")
 	op.Endpoint = "POST /projections:prune"
 	c.send(ctx, op, message{method: "POST", path: "/projections:prune", body: map[string]any{}})
+}
+
+// FinishUpgrade is the kind of acts that raise the format of the log. A script has them from the day on which an upgrade ends.
+const FinishUpgrade = "finish upgrade"
+
+func (c *Customers) finishUpgrade(ctx context.Context, act actDetails) {
+	op := act.operation("")
+	op.Endpoint = "POST /upgrade:finish"
+	c.send(ctx, op, message{method: "POST", path: "/upgrade:finish", body: map[string]any{}})
 }
 
 // token returns the label of a token of a role, and issues one if there is none.
