@@ -205,6 +205,7 @@ func (b *batch) foldAppended(ctx context.Context, prepared preparedAppend, done 
 		b.applyEvent(e, b.revision+1, time.Time{})
 	}
 	b.lastEventID = prepared.proposed[len(prepared.proposed)-1].ID
+	b.isFresh = true // nothing was on the log that was not folded
 	return nil
 }
 

@@ -101,24 +101,23 @@ func (s *activeStream) flushBatch(pending []*pendingRequest) (succeeded bool) {
 }
 
 // answerAll appends ticks until every request is answered. A tick that events of other instances have made void is made
-// again without the requests that would not count. No request is refused on memory alone: the log is read first.
+// again without the requests that would not count. No request is refused on memory alone: the log is read first, or a tick is appended,
+// which shows as much of it. So one account whose quota is used up does not make the others wait for a read.
 func (b *batch) answerAll(ctx context.Context) error {
 	for {
-		if len(b.probes) > 0 && !b.isFresh {
-			if err := b.catchUpWithLog(ctx); err != nil {
-				return err
-			}
-		}
 		tick, refused := b.draftTick()
-		if len(refused) > 0 && !b.isFresh {
+		appends := len(tick.lines) > 0 || len(b.refunds) > 0
+		switch needsLog := len(refused) > 0 || len(b.probes) > 0; {
+		case b.isFresh:
+			b.respondRefused(refused)
+			b.respondProbes()
+		case needsLog && !appends:
 			if err := b.catchUpWithLog(ctx); err != nil {
 				return err
 			}
 			continue
 		}
-		b.respondRefused(refused)
-		b.respondProbes()
-		if len(tick.lines) == 0 && len(b.refunds) == 0 {
+		if !appends {
 			return nil
 		}
 		if err := b.appendTick(ctx, tick); err != nil {
