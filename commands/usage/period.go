@@ -156,10 +156,10 @@ func (m *Meter) loadPeriod(ctx context.Context, id string, period plan.Period) (
 	for {
 		state, countedIn := own.ownState()
 		switch {
+		case state.IsOpen() || state.IsClosed(): // a shared stream may be gone once the period is closed
+			return p, nil
 		case countedIn != "":
 			return m.loadSharedPeriod(ctx, countedIn, ref, period)
-		case state.IsOpen() || state.IsClosed():
-			return p, nil
 		}
 		isShared, err := m.codec.HasFormat(ctx, event.SharedUsageFormat)
 		switch {

@@ -361,6 +361,11 @@ func TestAClosedPeriodNeedsItsSharedStreamNoMore(t *testing.T) {
 	if err := s.newMeter().ClosePeriods(t.Context(), usage.ContractPeriod{Contract: "a", Period: s.period}); err != nil {
 		t.Errorf("closed again: %v", err)
 	}
+	s.now.set(s.period.End().Add(-time.Hour)) // a clock that is slow
+	late := startMeter(t, s.log, openLog(t), &fakeQuotas{caps: map[string]int64{"a": 10}}, s.now.now)
+	if _, err := countRequest(t.Context(), late, newWait("a"), grantOf("a", 10), "GET /me"); err != nil && !errors.Is(err, usage.ErrUnavailable) {
+		t.Error(err)
+	}
 	s.log.failStream.Store(nil)
 	f, _ := foldStream(t, s.log, s.stream)
 	if f.Lines.Total() != 2 || !f.IsClosed() {
