@@ -351,6 +351,9 @@ func TestBenchUsageMeasuresAServerThatRunsAlready(t *testing.T) {
 	}
 }
 
+// recordHeader is how many bytes a journal writes for each event besides what the event holds.
+const recordHeader = 64
+
 // foldUsage counts the events of usage on a log, and their bytes.
 func foldUsage(t *testing.T, url string) (events, bytes float64) {
 	t.Helper()
@@ -364,7 +367,7 @@ func foldUsage(t *testing.T, url string) (events, bytes float64) {
 			t.Fatal(err)
 		}
 		if e := signal.Event; signal.Kind == eventstore.EventAppeared {
-			events, bytes = events+1, bytes+float64(len(e.Stream)+len(e.Type)+len(e.Data)+len(e.Metadata))
+			events, bytes = events+1, bytes+float64(recordHeader+len(e.Stream)+len(e.Type)+len(e.Data)+len(e.Metadata))
 		}
 	}
 	return events, bytes
