@@ -10,7 +10,8 @@ import (
 )
 
 // sumCache keeps sums of lines. A period's lines follow from the events of its streams, so that sums stay right for as long as they have
-// as many entries: pages ask for the same sums twice a second. The zero value is ready. It is safe for concurrent use.
+// as many entries and the same state: pages ask for the same sums twice a second. The state tells a log that was restored from an older
+// backup, and has as many entries again, from the one before. The zero value is ready. It is safe for concurrent use.
 type sumCache struct {
 	mu   sync.Mutex
 	sums map[string]cachedSums
@@ -19,6 +20,7 @@ type sumCache struct {
 // cachedSums are the sums of a query as of a number of entries.
 type cachedSums struct {
 	entries int64
+	state   uint64 // a hash of the period's state
 	total   int64
 	lines   []Line
 }
@@ -33,12 +35,12 @@ func (q Query) cacheKey(contract string) string {
 	return fmt.Sprintf("%q %q %s %q %s %q %q", contract, q.Account, q.First, q.GroupBy, q.Day, q.Key, q.Endpoint)
 }
 
-// find returns the sums as of a number of entries.
-func (c *sumCache) find(key string, entries int64) (cachedSums, bool) {
+// find returns the sums as of a number of entries and a state.
+func (c *sumCache) find(key string, entries int64, state uint64) (cachedSums, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	found, ok := c.sums[key]
-	return found, ok && found.entries == entries && entries > 0
+	return found, ok && found.entries == entries && found.state == state && entries > 0
 }
 
 // size returns how many lines the sums have that are kept, whatever was counted since.
@@ -62,9 +64,9 @@ func (c *sumCache) keep(key string, s cachedSums) {
 }
 
 // loadSums sums the lines, or takes the sums that are kept.
-func (c *Reader) loadSums(ctx context.Context, db *sqldb.DB, u *Summary, q Query) error {
+func (c *Reader) loadSums(ctx context.Context, db *sqldb.DB, u *Summary, q Query, state uint64) error {
 	key := q.cacheKey(u.Contract)
-	if kept, ok := c.cache.find(key, u.Entries); ok {
+	if kept, ok := c.cache.find(key, u.Entries, state); ok {
 		u.Total, u.Lines = kept.total, slices.Clone(kept.lines)
 		return nil
 	}
@@ -75,7 +77,7 @@ func (c *Reader) loadSums(ctx context.Context, db *sqldb.DB, u *Summary, q Query
 	err := db.QueryRow(ctx, "select exists (select 1 from {usage_line} where first = ? and account = ? and (contract < ? or contract > ?))",
 		q.First.String(), q.Account, u.Contract, u.Contract).Scan(&others)
 	if err == nil && !others {
-		c.cache.keep(key, cachedSums{u.Entries, u.Total, slices.Clone(u.Lines)})
+		c.cache.keep(key, cachedSums{u.Entries, state, u.Total, slices.Clone(u.Lines)})
 	}
 	return err
 }
