@@ -44,8 +44,8 @@ func (svc *testService) reconcile(t *testing.T) int64 {
 	return found.Requests
 }
 
-// The data folder of the program before goes on: the period that is open there is counted on in its stream, and the next ones in a stream
-// that contracts share.
+// A data folder of the program before stays in use: the period that is open in it continues in its own stream, and new periods are counted
+// in a stream that contracts share.
 func TestADataFolderOfTheProgramBeforeGoesOver(t *testing.T) {
 	t.Parallel()
 	svc, keys := startOnPackedFolder(t, "testdata/formats/4495c499.tar.zst")

@@ -24,14 +24,6 @@ import (
 	"lieudit/schemas/usagefold"
 )
 
-// skipUnlessShared skips a test about shared streams in the run of the tests without them.
-func skipUnlessShared(t *testing.T) {
-	t.Helper()
-	if logFormat < event.SharedUsageFormat {
-		t.Skip("this log has no shared streams")
-	}
-}
-
 // slowStore is a log whose appends take a while, so that requests wait for each other. It counts appends and the events that are read.
 type slowStore struct {
 	eventstore.Store
@@ -78,7 +70,6 @@ func capsOf(n int, quota int64) *fakeQuotas {
 
 func TestRequestsOfDifferentContractsShareTicks(t *testing.T) {
 	t.Parallel()
-	skipUnlessShared(t)
 	const contracts, each = 40, 20
 	log := &slowStore{Store: openLog(t), lag: 2 * time.Millisecond}
 	m := startMeter(t, log, openLog(t), capsOf(contracts, each), time.Now)
@@ -111,7 +102,6 @@ func TestRequestsOfDifferentContractsShareTicks(t *testing.T) {
 // the quota of each contract is exact, and whoever opened the period first decides.
 func TestPeriodsStayWhereTheyWereOpenedWhenTheFormatIsRaised(t *testing.T) {
 	t.Parallel()
-	skipUnlessShared(t)
 	const contracts, quota = 12, 30
 	log, core, quotas := openLog(t), openLog(t), capsOf(contracts, quota)
 	var format atomic.Int64
@@ -170,7 +160,6 @@ func appendRaw(t *testing.T, store eventstore.Store, stream, eventType, data str
 
 func TestAnEventThatCannotBeDecodedStopsItsContractAlone(t *testing.T) {
 	t.Parallel()
-	skipUnlessShared(t)
 	log := openLog(t)
 	m := startMeter(t, log, openLog(t), capsOf(3, 10), time.Now)
 	for i := range 3 {
@@ -207,7 +196,6 @@ func mustCountAgainst(t *testing.T, m *usage.Meter, log eventstore.Store, stream
 
 func TestAReaderBeginsAtTheSnapshotOfASharedStream(t *testing.T) {
 	t.Parallel()
-	skipUnlessShared(t)
 	const contracts, each = 30, 60
 	log := &slowStore{Store: openLog(t)}
 	quotas := capsOf(contracts, each)
@@ -232,7 +220,6 @@ func TestAReaderBeginsAtTheSnapshotOfASharedStream(t *testing.T) {
 
 func TestTheFirstInstanceDecidesHowManyShardsAMonthHas(t *testing.T) {
 	t.Parallel()
-	skipUnlessShared(t)
 	const contracts = 40
 	log, core, quotas := openLog(t), openLog(t), capsOf(contracts, 10)
 	for i, shards := range []int64{8, 1} {
@@ -309,7 +296,6 @@ func (s *closingSetting) checkClosed(t *testing.T) {
 // Instances that close a period at the same time, and are cut in the middle of it, close it once.
 func TestAPeriodInASharedStreamIsClosedOnceWithAllItsLines(t *testing.T) {
 	t.Parallel()
-	skipUnlessShared(t)
 	for cut := range int64(5) {
 		t.Run(fmt.Sprint("after append ", cut), func(t *testing.T) {
 			t.Parallel()
@@ -332,7 +318,7 @@ func TestAPeriodInASharedStreamIsClosedOnceWithAllItsLines(t *testing.T) {
 			closers.Wait()
 			s.log.failAppends.Store(0)
 			s.checkClosed(t)
-			mustCount(t, counted, "b", 1<<40) // another contract goes on
+			mustCount(t, counted, "b", 1<<40) // another contract continues
 		})
 	}
 }
@@ -340,7 +326,6 @@ func TestAPeriodInASharedStreamIsClosedOnceWithAllItsLines(t *testing.T) {
 // A closed period is corrected from its own stream alone: the shared one may have been dropped.
 func TestAClosedPeriodNeedsItsSharedStreamNoMore(t *testing.T) {
 	t.Parallel()
-	skipUnlessShared(t)
 	s := newClosingSetting(t, 3)
 	if err := s.newMeter().ClosePeriods(t.Context(), usage.ContractPeriod{Contract: "a", Period: s.period}); err != nil {
 		t.Fatal(err)

@@ -190,7 +190,7 @@ func (s *activeStream) catchUp(ctx context.Context) error {
 			return fmt.Errorf("read %s: %w", s.name, err)
 		}
 		if r.Revision != s.revision+1 {
-			return fmt.Errorf("%w: %s goes on at %d after %d", errRetired, s.name, r.Revision, s.revision)
+			return fmt.Errorf("%w: %s continues at %d after %d", errRetired, s.name, r.Revision, s.revision)
 		}
 		e, err := event.Decode(r.Type, r.Data)
 		if err != nil && !s.stopPeriodOf(r) {

@@ -3,12 +3,14 @@ package usage_test
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
 	"net"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -39,9 +41,20 @@ func (oneKeyVault) ForgetKeys() {}
 // logFormat is the format of the logs of all tests. It is set between two runs of the tests.
 var logFormat = event.SharedUsageFormat
 
-// TestMain runs all tests twice: over logs whose contracts share streams, and over logs in which each period has a stream of its own.
+// ofSharedStreams are the tests of shared_test.go, which are about shared streams alone.
+const ofSharedStreams = "^(TestRequestsOfDifferentContractsShareTicks|TestPeriodsStayWhereTheyWereOpenedWhenTheFormatIsRaised|TestAnEventThatCannotBeDecodedStopsItsContractAlone|TestAReaderBeginsAtTheSnapshotOfASharedStream|TestTheFirstInstanceDecidesHowManyShardsAMonthHas|TestAPeriodInASharedStreamIsClosedOnceWithAllItsLines|TestAClosedPeriodNeedsItsSharedStreamNoMore)$"
+
+// TestMain runs all tests twice: over logs whose contracts share streams, and then, but for those of shared_test.go, over logs in which each
+// period has a stream of its own.
 func TestMain(m *testing.M) {
+	flag.Parse()
 	for _, logFormat = range []int{event.SharedUsageFormat, event.SharedUsageFormat - 1} {
+		if skip := flag.Lookup("test.skip"); logFormat < event.SharedUsageFormat {
+			if err := flag.Set("test.skip", strings.Trim(skip.Value.String()+"|"+ofSharedStreams, "|")); err != nil {
+				fmt.Fprintln(os.Stderr, err)
+				os.Exit(1)
+			}
+		}
 		if code := m.Run(); code != 0 {
 			fmt.Fprintf(os.Stderr, "with log format %d\n", logFormat)
 			os.Exit(code)

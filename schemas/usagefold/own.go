@@ -20,7 +20,7 @@ type StreamState interface {
 type OwnState struct {
 	Ref       event.PeriodRef
 	State     *PeriodState
-	CountedIn string // the shared stream in which the requests of the period are counted instead; "" if there is none
+	CountedIn string // the shared stream in which the requests of the period are counted instead, or ""
 }
 
 // Apply implements StreamState.

@@ -92,7 +92,7 @@ type Numbered[T any] struct {
 	Value  T
 }
 
-// NewSharedPart begins the part of a stream in which so many keys and endpoints have numbers.
+// NewSharedPart begins the part of a stream that has numbered this many keys and endpoints.
 func NewSharedPart(keys, endpoints int64) *SharedPart {
 	return &SharedPart{
 		state:     SharedState{periods: map[event.PeriodRef]*PeriodState{}, lastSequences: map[string]int64{}},

@@ -51,7 +51,7 @@ func isMonth(text string) bool {
 	return err == nil
 }
 
-// ShardOf is the shard of a contract in a month with so many. It is frozen: logs hold what follows from it.
+// ShardOf returns the shard of a contract in a month with a number of shards. Logs hold what follows from it, so it must never change.
 func ShardOf(contract string, shards int64) int64 {
 	h := fnv.New64a()
 	h.Write([]byte(contract))

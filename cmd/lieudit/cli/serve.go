@@ -436,7 +436,7 @@ const maxShards = 64
 
 func checkShards(n int) error {
 	if n < 1 || n > maxShards {
-		return fmt.Errorf("--usage-shards is from 1 to %d", maxShards)
+		return fmt.Errorf("it is not from 1 to %d", maxShards)
 	}
 	return nil
 }
