@@ -22,10 +22,19 @@ const (
 	retryInterval   = 50 * time.Millisecond
 
 	// eventsPerSnapshot is the number of events after which a stream gets a snapshot. A reader that begins at the last snapshot reads
-	// hardly more events than that. A shared stream with more keys and accounts than that gets one after as many events, so that
-	// snapshots are a small part of it.
+	// hardly more events than that.
 	eventsPerSnapshot = 1000
+
+	// A shared stream with many keys and periods gets one after eventsPerItem events for each of them, so that snapshots are a small part
+	// of the stream; but after no more than maxExtraEvents on top of one for each, which a log on a server is read in a second.
+	eventsPerItem  = 4
+	maxExtraEvents = 6000
 )
+
+// eventsPerSharedSnapshot is eventsPerSnapshot for a stream whose snapshot has so many keys and periods.
+func eventsPerSharedSnapshot(items int) int {
+	return max(eventsPerSnapshot, min(eventsPerItem*items, items+maxExtraEvents))
+}
 
 // preparedAppend is the encoded events of one append. The same bytes are sent until their outcome is known.
 type preparedAppend struct {
@@ -116,7 +125,7 @@ func (s *activeStream) nextSnapshotPart(instanceID string) event.Event {
 			return fold.State.Snapshot(int64(s.revision))
 		}
 	case *usagefold.SharedState:
-		if len(s.snapshotParts) == 0 && s.eventsSinceSnapshot >= max(eventsPerSnapshot, fold.Items()) && len(s.undecodable) == 0 {
+		if len(s.snapshotParts) == 0 && s.eventsSinceSnapshot >= eventsPerSharedSnapshot(fold.Items()) && len(s.undecodable) == 0 {
 			for _, part := range fold.Snapshot(instanceID, int64(s.revision)) {
 				s.snapshotParts = append(s.snapshotParts, part)
 			}

@@ -3,7 +3,6 @@ package usage
 import (
 	"context"
 	"errors"
-	"runtime"
 	"slices"
 
 	"lieudit/eventstore/clock"
@@ -57,7 +56,7 @@ func (s *activeStream) flushUntilEmpty() {
 			continue
 		}
 		if succeeded = s.flushBatch(pending); succeeded {
-			runtime.Gosched() // requests that are about to come share the next batch: a third fewer events under 64 connections
+			s.queue.awaitMore(len(pending))
 		} else {
 			clock.Sleep(s.meter.runCtx, retryInterval)
 		}

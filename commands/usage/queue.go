@@ -3,6 +3,7 @@ package usage
 import (
 	"context"
 	"errors"
+	"runtime"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -82,6 +83,12 @@ type queue struct {
 	isFlushing bool // a worker flushes the stream, or is about to
 	isRetired  bool
 
+	// See awaitMore.
+	expected  int           // how many requests the next batch is likely to have
+	enough    int           // how many must wait to end awaitMore; 0 while it does not run
+	hasEnough chan struct{} // closed by the request with which there are enough
+	moreTimer *time.Timer   // of the worker
+
 	// A batch is slow when it takes longer than waitlimit.UncountedWait. Batches that fail one after the other count as one.
 	slowTimer  *time.Timer
 	slowSignal chan struct{} // closed while isSlow
@@ -105,6 +112,10 @@ func (q *queue) enqueueRequest(w *pendingRequest, isLogLost bool) (isFirst bool,
 		q.slowSignal = make(chan struct{})
 	}
 	q.pending = append(q.pending, w)
+	if len(q.pending) == q.enough {
+		q.enough = 0
+		close(q.hasEnough)
+	}
 	isFirst = !q.isFlushing
 	q.isFlushing = true
 	return isFirst, q.slowSignal, nil
@@ -115,6 +126,7 @@ func (q *queue) enqueueRequest(w *pendingRequest, isLogLost bool) (isFirst bool,
 func (q *queue) takePending(succeeded bool) []*pendingRequest {
 	q.mu.Lock()
 	defer q.mu.Unlock()
+	q.enough = 0
 	pending := q.pending
 	q.pending = nil
 	q.isFlushing = len(pending) > 0
@@ -130,6 +142,43 @@ func (q *queue) takePending(succeeded bool) []*pendingRequest {
 		q.slowTimer.Reset(waitlimit.UncountedWait)
 	}
 	return pending
+}
+
+// maxWaitForMore bounds awaitMore. Clients on the same machine or network that send a request as soon as the last one is answered need
+// less.
+const maxWaitForMore = time.Millisecond
+
+// awaitMore waits between two batches, a moment at most, until nearly as many requests wait as the batches before had; last is how many the
+// last one had. Clients that were answered together send their next requests together, and without the wait the first of them would
+// have a batch for itself, every other time: under 64 connections that is half as many events again. A batch of one waits for nothing.
+func (q *queue) awaitMore(last int) {
+	runtime.Gosched() // those that were answered come first
+	hasEnough := q.startAwaiting(last)
+	if hasEnough == nil {
+		return
+	}
+	if q.moreTimer == nil {
+		q.moreTimer = time.NewTimer(maxWaitForMore)
+	} else {
+		q.moreTimer.Reset(maxWaitForMore)
+	}
+	select {
+	case <-hasEnough:
+		q.moreTimer.Stop()
+	case <-q.moreTimer.C:
+	}
+}
+
+// startAwaiting returns a channel that is closed once enough requests wait, or nil if they do.
+func (q *queue) startAwaiting(last int) (hasEnough <-chan struct{}) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.expected = max(last, q.expected*7/8)
+	if enough := q.expected * 9 / 10; len(q.pending) < enough {
+		q.enough, q.hasEnough = enough, make(chan struct{})
+		return q.hasEnough
+	}
+	return nil
 }
 
 // markSlow signals the requests that wait, and those that will, that the current batch is slow.
