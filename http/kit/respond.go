@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"runtime/debug"
 	"strconv"
+	"sync"
 	"time"
 
 	"lieudit/http/budget"
@@ -29,29 +30,58 @@ func MarshalJSON(v any) ([]byte, error) {
 	if a, ok := v.(jsonAppender); ok {
 		return a.AppendJSON(make([]byte, 0, 4<<10))
 	}
-	var text bytes.Buffer
-	encoder := json.NewEncoder(&text)
-	encoder.SetEscapeHTML(false)
-	err := encoder.Encode(v)
-	return bytes.TrimSuffix(text.Bytes(), []byte("\n")), err
+	e := newEncoder()
+	err := e.json.Encode(v)
+	return bytes.TrimSuffix(e.text.Bytes(), []byte("\n")), err
 }
+
+// encoder encodes one value after the other into its buffer, each with a newline.
+type encoder struct {
+	text bytes.Buffer
+	json *json.Encoder
+}
+
+func newEncoder() *encoder {
+	e := &encoder{}
+	e.json = json.NewEncoder(&e.text)
+	e.json.SetEscapeHTML(false)
+	return e
+}
+
+// encoders keeps those with small buffers: nearly every answer needs one.
+var encoders = sync.Pool{New: func() any { return newEncoder() }}
+
+const maxKeptText = 16 << 10
 
 // WriteJSON answers with v as application/json, with a newline at the end and a Content-Length, so that nothing is sent before
 // everything is known. An error means that nothing was sent.
 func WriteJSON(w http.ResponseWriter, status int, v any) error {
-	text, err := encodeBody(v)
-	if err != nil {
+	if _, ok := v.(jsonAppender); ok {
+		text, err := encodeBody(v)
+		if err == nil {
+			writeText(w, status, text)
+		}
 		return err
 	}
-	writeText(w, status, text)
+	e := encoders.Get().(*encoder)
+	e.text.Reset()
+	if err := e.json.Encode(v); err != nil {
+		return encodingError(err)
+	}
+	writeText(w, status, e.text.Bytes())
+	if e.text.Cap() <= maxKeptText {
+		encoders.Put(e)
+	}
 	return nil
 }
+
+func encodingError(err error) error { return fmt.Errorf("encode answer: %w", err) }
 
 // encodeBody returns the text of an answer.
 func encodeBody(v any) ([]byte, error) {
 	text, err := MarshalJSON(v)
 	if err != nil {
-		return nil, fmt.Errorf("encode answer: %w", err)
+		return nil, encodingError(err)
 	}
 	return append(text, '\n'), nil
 }

@@ -19,7 +19,10 @@ import (
 )
 
 // Table is a table of routes of type R under a base path. It is safe for concurrent use.
-type Table[R any] struct{ paths []pathRoutes[R] }
+type Table[R any] struct {
+	paths []pathRoutes[R]
+	plain map[string]pathRoutes[R] // paths without variables, with their base, that no other path of the table matches
+}
 
 // pathRoutes are the routes of one path.
 type pathRoutes[R any] struct {
@@ -48,7 +51,23 @@ func New[R any](base string, routes []R, patternOf func(R) Pattern) *Table[R] {
 		}
 		t.paths[i].byMethod[pattern.Method] = r
 	}
+	t.plain = map[string]pathRoutes[R]{}
+	for _, p := range t.paths {
+		if path := base + p.template; !strings.Contains(path, "{") && t.countMatches(path) == 1 {
+			t.plain[path] = p
+		}
+	}
 	return t
+}
+
+// countMatches returns how many paths of the table match a path.
+func (t *Table[R]) countMatches(path string) (n int) {
+	for _, p := range t.paths {
+		if p.matcher.Match(&http.Request{URL: &url.URL{Path: path}}, &mux.RouteMatch{}) {
+			n++
+		}
+	}
+	return n
 }
 
 // isAction reports whether a path ends in a variable, a colon and a verb.
@@ -61,6 +80,9 @@ func isAction(template string) bool {
 // matches that action: "/sites/a:close" is "/sites/{code}:close" and not the site a:close, whose path is "/sites/a%3Aclose".
 // Otherwise variables may contain colons: "/sites/a:b:close" closes a:b.
 func (t *Table[R]) Match(r *http.Request, allowOptions bool) (route R, vars map[string]string, err error) {
+	if route, ok := t.plain[r.URL.EscapedPath()].byMethod[r.Method]; ok { // expressions are slow
+		return route, nil, nil
+	}
 	var allowed []string
 	for _, p := range t.paths {
 		var m mux.RouteMatch
