@@ -119,7 +119,7 @@ func (svc *testService) fillUsage(t *testing.T, id string, keys, endpoints int) 
 		}
 	}
 	waitUntil(t, "the request is counted", func() bool { return strings.Contains(svc.runCommand(t, "usage show "+id+" --json"), `"total":1`) })
-	db, err := sqldb.Open(t.Context(), filepath.Join(svc.data, "readmodels", "usage-v3-g1.db"), sqldb.Options{Schema: "usage_v3_g1"})
+	db, err := sqldb.Open(t.Context(), filepath.Join(svc.data, "readmodels", "usage-v4-g1.db"), sqldb.Options{Schema: "usage_v4_g1"})
 	if err != nil {
 		t.Fatal(err)
 	}

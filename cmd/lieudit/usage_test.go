@@ -24,7 +24,7 @@ func TestReconcileNamesEveryAlteredLine(t *testing.T) {
 	t.Run("embedded", func(t *testing.T) {
 		t.Parallel()
 		svc := startService(t, func(*service.Config) {})
-		checkAlterations(t, svc, filepath.Join(svc.data, "readmodels", "usage-v3-g1.db"))
+		checkAlterations(t, svc, filepath.Join(svc.data, "readmodels", "usage-v4-g1.db"))
 	})
 	t.Run("servers", func(t *testing.T) {
 		t.Parallel()
@@ -70,7 +70,7 @@ func checkAlterations(t *testing.T, svc *testService, address string) {
 		t.Fatalf("exit %d before anything was altered: %+v", code, found)
 	}
 	reconcileWhileCounting(t, svc)
-	db, err := sqldb.Open(t.Context(), address, sqldb.Options{Schema: "usage_v3_g1"})
+	db, err := sqldb.Open(t.Context(), address, sqldb.Options{Schema: "usage_v4_g1"})
 	if err != nil {
 		t.Fatal(err)
 	}

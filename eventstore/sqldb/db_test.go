@@ -2,6 +2,7 @@ package sqldb_test
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -205,6 +206,39 @@ func TestDatabaseClockIsMicrosecondsOfNow(t *testing.T) {
 			t.Errorf("got %v, which is %v away from now", now.Time(), off)
 		}
 	})
+}
+
+// TestMinColumnsOnlyFall does the same for columns in which 0 is none.
+func TestMinColumnsOnlyFall(t *testing.T) {
+	t.Parallel()
+	lowered := things
+	lowered.MinColumns, lowered.MaxColumns = []string{"count"}, []string{"seen"}
+	for want, counts := range map[int64][]int64{3: {0, 7, 3, 0, 5}, 9: {9, 0}, 0: {0, 0}} {
+		var rows []thing
+		for _, n := range counts {
+			rows = append(rows, thing{ID: fmt.Sprint(want), Count: n, Raw: []byte{}})
+		}
+		merged := rows[0]
+		for _, r := range rows[1:] {
+			lowered.MergeRow(&merged, &r)
+		}
+		if merged.Count != want {
+			t.Errorf("%v are merged to %d in memory, not %d", counts, merged.Count, want)
+		}
+		sqldbtest.EachDatabase(t, func(t *testing.T, address string) {
+			db := open(t, address)
+			for _, r := range rows {
+				err := db.RunInTx(t.Context(), func(tx *sqldb.Tx) error { return sqldb.Upsert(t.Context(), tx, lowered, []thing{r}) })
+				if err != nil {
+					t.Fatal(err)
+				}
+			}
+			got, err := sqldb.Select(t.Context(), db, lowered, "")
+			if len(got) != 1 || got[0].Count != want || err != nil {
+				t.Errorf("%v are merged to %v in the database, not %d: %v", counts, got, want, err)
+			}
+		})
+	}
 }
 
 // Rows that Upsert writes over one another in the database and rows that MergeRow merges in memory are the same.

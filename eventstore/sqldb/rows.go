@@ -100,7 +100,7 @@ func LoadByColumn[R any](ctx context.Context, q Querier, t table.Table[R], colum
 }
 
 // Upsert writes whole rows: new ones are added, and those whose key exists replace the row that is there, but for the
-// table's SumColumns and MaxColumns. No key may come twice in rows.
+// table's SumColumns, MaxColumns and MinColumns. No key may come twice in rows.
 func Upsert[R any](ctx context.Context, tx *Tx, t table.Table[R], rows []R) error {
 	if len(rows) > 0 && tx.hasColumnArrays() {
 		return upsertArrays(ctx, tx, t, rows)
@@ -245,6 +245,8 @@ func mergeExpression(d table.Def, column string) string {
 		return stored + " + " + incoming
 	case slices.Contains(d.MaxColumns, column):
 		return "case when " + stored + " > " + incoming + " then " + stored + " else " + incoming + " end"
+	case slices.Contains(d.MinColumns, column):
+		return "case when " + incoming + " = 0 or " + stored + " <> 0 and " + stored + " < " + incoming + " then " + stored + " else " + incoming + " end"
 	}
 	return incoming
 }

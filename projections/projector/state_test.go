@@ -121,7 +121,7 @@ func TestModelsOfTwoLogsAreEachFilledFromTheirOwn(t *testing.T) {
 		})
 		until(t, "the earlier generation is dropped", func() bool {
 			dropped, err := i.Prune(t.Context())
-			return err == nil && strings.Join(dropped, " ") == "usage-v3-g1"
+			return err == nil && strings.Join(dropped, " ") == "usage-v4-g1"
 		})
 	})
 }

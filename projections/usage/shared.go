@@ -144,6 +144,37 @@ func (s *batchState) applyShared(shared *sharedStream, e event.Event, r projecto
 		}
 		p.state, p.row.Revision = what.State, int64(r.Revision)
 		p.collect(what.Event, what.Verdict, r)
+		if what.Verdict == usagefold.Counted {
+			p.noteRevision(what.Event, int64(r.Revision))
+		}
+	}
+}
+
+// revisions are those of the first and the last event of a line in a shared stream.
+type revisions struct{ from, to int64 }
+
+// noteRevision notes where an event is in the shared stream, for the lines that it changes.
+func (p *period) noteRevision(e event.Event, revision int64) {
+	switch e := e.(type) {
+	case event.UsageTicked:
+		p.noteLines(e.Day, e.Counts, revision)
+	case event.UsageRefunded:
+		p.noteLines(e.Day, e.Counts, revision)
+	}
+}
+
+func (p *period) noteLines(day plan.Date, counts []event.UsageCount, revision int64) {
+	if p.sharedIn == nil {
+		p.sharedIn = map[usagefold.LineKey]revisions{}
+	}
+	for _, c := range counts {
+		at := usagefold.LineKey{Day: day, Account: c.Account, Key: c.Key, Endpoint: c.Endpoint}
+		in, known := p.sharedIn[at]
+		if !known {
+			in.from = revision
+		}
+		in.to = revision
+		p.sharedIn[at] = in
 	}
 }
 

@@ -111,6 +111,7 @@ type period struct {
 	row        table.UsagePeriod
 	state      *usagefold.PeriodState
 	addedLines usagefold.Lines
+	sharedIn   map[usagefold.LineKey]revisions // where the events of lines are in the shared stream
 	keyUses    map[string]table.KeyUse
 	isChanged  bool
 	isStopped  bool // the events of a shared stream about it change nothing
@@ -308,13 +309,24 @@ func (p *period) save(b *projector.Changeset) error {
 	p.row.Cap, _, _ = p.state.Cap(p.state.Contract)
 	projector.PutRow(b, table.UsagePeriods, p.row)
 	for at, requests := range p.addedLines {
-		projector.MergeRow(b, table.UsageLines, table.UsageLine{
-			Account: at.Account, First: p.row.First, Contract: p.row.Contract, Day: at.Day.String(),
-			Key: at.Key, Endpoint: at.Endpoint, Requests: requests,
-		})
+		p.mergeLine(b, at, requests)
+	}
+	for at := range p.sharedIn {
+		if _, isAdded := p.addedLines[at]; !isAdded { // refunded in the same batch
+			p.mergeLine(b, at, 0)
+		}
 	}
 	for _, use := range p.keyUses {
 		projector.MergeRow(b, table.KeyUses, use)
 	}
 	return nil
+}
+
+// mergeLine adds requests to the row of a line.
+func (p *period) mergeLine(b *projector.Changeset, at usagefold.LineKey, requests int64) {
+	in := p.sharedIn[at]
+	projector.MergeRow(b, table.UsageLines, table.UsageLine{
+		Account: at.Account, First: p.row.First, Contract: p.row.Contract, Day: at.Day.String(),
+		Key: at.Key, Endpoint: at.Endpoint, Requests: requests, SharedFrom: in.from, SharedTo: in.to,
+	})
 }

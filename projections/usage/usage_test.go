@@ -16,6 +16,7 @@ import (
 	"lieudit/projections/projector/projectortest"
 	"lieudit/projections/usage"
 	"lieudit/schemas/event"
+	"lieudit/schemas/plan"
 	"lieudit/schemas/table"
 	"lieudit/schemas/usagefold"
 )
@@ -72,6 +73,7 @@ type foldedPeriod struct {
 	closed      time.Time
 	closing     event.UsageClosed
 	uses        map[string]table.Instant
+	from, to    map[usagefold.LineKey]int64 // the revisions of the first and the last event of a line in the shared stream
 }
 
 // foldedLog is what the streams of a log come to, by own stream.
@@ -102,7 +104,7 @@ func foldLog(t *testing.T, log eventstore.Store) map[string]*foldedPeriod {
 func (f *foldedLog) find(ref event.PeriodRef) *foldedPeriod {
 	stream := usagefold.StreamName(ref.Contract, ref.First)
 	if f.periods[stream] == nil {
-		f.periods[stream] = &foldedPeriod{lines: usagefold.Lines{}, uses: map[string]table.Instant{}}
+		f.periods[stream] = &foldedPeriod{lines: usagefold.Lines{}, uses: map[string]table.Instant{}, from: map[usagefold.LineKey]int64{}, to: map[usagefold.LineKey]int64{}}
 	}
 	return f.periods[stream]
 }
@@ -126,6 +128,27 @@ func (f *foldedLog) apply(r eventstore.RecordedEvent, e event.Event) {
 		}
 		if part.Verdict == usagefold.Counted {
 			p.collect(part.Event, r.Time)
+			if !isOwn {
+				p.noteRevision(part.Event, int64(r.Revision))
+			}
+		}
+	}
+}
+
+// noteRevision notes where an event is in the shared stream.
+func (p *foldedPeriod) noteRevision(e event.Event, revision int64) {
+	var day plan.Date
+	var counts []event.UsageCount
+	switch e := e.(type) {
+	case event.UsageTicked:
+		day, counts = e.Day, e.Counts
+	case event.UsageRefunded:
+		day, counts = e.Day, e.Counts
+	}
+	for _, c := range counts {
+		at := usagefold.LineKey{Day: day, Account: c.Account, Key: c.Key, Endpoint: c.Endpoint}
+		if p.to[at] = revision; p.from[at] == 0 {
+			p.from[at] = revision
 		}
 	}
 }
@@ -165,7 +188,7 @@ func checkRows(t *testing.T, s *projectortest.Fixture, want map[string]*foldedPe
 			Digest: fmt.Sprintf("%x", f.closing.Digest), Revision: f.revision, Shared: f.shared, Ended: table.InstantOf(f.ended), OwnRevision: f.ownRevision,
 		})
 		for _, at := range f.lines.SortedKeys() {
-			lines = append(lines, table.UsageLine{Account: at.Account, First: first.String(), Contract: contract, Day: at.Day.String(), Key: at.Key, Endpoint: at.Endpoint, Requests: f.lines[at]})
+			lines = append(lines, table.UsageLine{Account: at.Account, First: first.String(), Contract: contract, Day: at.Day.String(), Key: at.Key, Endpoint: at.Endpoint, Requests: f.lines[at], SharedFrom: f.from[at], SharedTo: f.to[at]})
 		}
 		for key, at := range f.uses {
 			uses[key] = max(uses[key], at)

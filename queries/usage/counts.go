@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -57,8 +58,9 @@ func (q CountQuery) selects(account string, l Line) bool {
 }
 
 // Counts yields the parts of an account's lines in the order of the log: what was counted first comes first, and later calls yield the
-// same parts and perhaps more after them. Their requests add up to the lines of SummarizeAccount. It folds the streams of the period
-// from their first event, because only that decides whether a tick counts. An error is the last element.
+// same parts and perhaps more after them. Their requests add up to the lines of SummarizeAccount. It folds the period's own stream from
+// its first event, because only that decides whether a tick counts. Of a shared stream, which has the ticks of all other customers too,
+// it folds the part between the first and the last event of the lines. An error is the last element.
 func (r *CountReader) Counts(ctx context.Context, q CountQuery) iter.Seq2[Count, error] {
 	return func(yield func(Count, error) bool) {
 		contracts, err := r.Read.contractsOf(ctx, q)
@@ -105,20 +107,25 @@ type countFold struct {
 	*CountReader
 	query   CountQuery
 	period  event.PeriodRef
-	streams usagefold.StreamsState // of this period alone: a shared stream opens no other one
+	streams usagefold.StreamsState
 	yield   func(Count, error) bool
 }
 
 // yieldPeriod yields the parts on the streams of a contract's period, and returns false if the caller must stop. The own stream of a period
 // that is counted in a shared one begins with the name of that; what follows there was appended after its counting had ended.
+//
+//	usage-mende-2026-11-21:  UsageCountedIn ──► yieldShared(usage-2026-11.3) ──► UsageLinesStated, UsageClosed, …
 func (r *CountReader) yieldPeriod(ctx context.Context, contract string, q CountQuery, yield func(Count, error) bool) bool {
 	f := &countFold{CountReader: r, query: q, period: event.PeriodRef{Contract: contract, First: q.First}, yield: yield}
-	return f.yieldStream(ctx, usagefold.StreamName(contract, q.First))
+	return f.yieldEvents(ctx, usagefold.StreamName(contract, q.First), sharedRange{last: math.MaxInt64})
 }
 
-// yieldStream yields the parts on one stream, and before them those of the shared stream that it names.
-func (f *countFold) yieldStream(ctx context.Context, stream string) bool {
-	for recorded, err := range f.Log.ReadStream(ctx, stream, 0, eventstore.Forward) {
+// yieldEvents yields the parts on a range of one stream, and before them those of the shared stream that its first event names.
+func (f *countFold) yieldEvents(ctx context.Context, stream string, in sharedRange) bool {
+	for recorded, err := range f.Log.ReadStream(ctx, stream, eventstore.Revision(in.first), eventstore.Forward) {
+		if err == nil && int64(recorded.Revision) > in.last {
+			break
+		}
 		var e event.Event
 		if err == nil {
 			e, err = event.Decode(recorded.Type, recorded.Data)
@@ -135,11 +142,97 @@ func (f *countFold) yieldStream(ctx context.Context, stream string) bool {
 				return false
 			}
 		}
-		if in, ok := f.streams.CountedIn(f.period); ok && recorded.Revision == 0 && in != stream && !f.yieldStream(ctx, in) {
+		if shared, ok := f.streams.CountedIn(f.period); ok && recorded.Revision == 0 && shared != stream && !f.yieldShared(ctx, shared) {
 			return false
 		}
 	}
 	return true
+}
+
+// sharedRange is the part of a shared stream with all events of some lines of a period. A last revision of 0 means that there are none.
+type sharedRange struct {
+	first, last int64
+	ended       time.Time // when the counting of the period ended; zero if it has not
+}
+
+// yieldShared yields the parts on the shared stream in which the period is counted.
+func (f *countFold) yieldShared(ctx context.Context, stream string) bool {
+	in, err := f.Read.findSharedRange(ctx, f.period, f.query)
+	if err == nil && in.last != 0 {
+		in.first, err = f.restoreShared(ctx, stream, in.first)
+	}
+	if err != nil {
+		f.yield(Count{}, err)
+		return false
+	}
+	if in.last == 0 {
+		return true
+	}
+	if !f.yieldEvents(ctx, stream, in) {
+		return false
+	}
+	if !in.ended.IsZero() { // beyond the range, but what follows on the own stream depends on it
+		f.streams.Apply(stream, in.last, event.SharedUsageEnded{PeriodRef: f.period}, in.ended)
+	}
+	return true
+}
+
+// findSharedRange returns where the events of a period's lines are that a query selects.
+func (c *Reader) findSharedRange(ctx context.Context, period event.PeriodRef, q CountQuery) (in sharedRange, err error) {
+	condition, args := "contract = ? and first = ? and account = ?", []any{period.Contract, period.First.String(), q.Account}
+	for _, part := range []struct{ column, value string }{{"day", dayText(q.Day)}, {"api_key", q.Key}, {"endpoint", q.Endpoint}} {
+		if part.value != "" {
+			condition, args = condition+" and "+part.column+" = ?", append(args, part.value)
+		}
+	}
+	var ended table.Instant
+	err = c.registry.Read(ctx, table.UsageModel, func(db *sqldb.DB) error {
+		err := db.QueryRow(ctx, "select coalesce(min(shared_from), 0), coalesce(max(shared_to), 0) from {usage_line} where shared_to > 0 and "+condition, args...).Scan(&in.first, &in.last)
+		if err != nil {
+			return err
+		}
+		return db.QueryRow(ctx, "select coalesce(max(ended), 0) from {usage_period} where contract = ? and first = ?", period.Contract, period.First.String()).Scan(&ended)
+	})
+	if err != nil {
+		return in, fmt.Errorf("the events of %s from %s: %w", q.Account, period.First, err)
+	}
+	in.ended = ended.Time()
+	return in, nil
+}
+
+// dayText returns a day, or "" for the zero day.
+func dayText(d plan.Date) string {
+	if d == (plan.Date{}) {
+		return ""
+	}
+	return d.String()
+}
+
+// restoreShared begins the fold of a shared stream with the last snapshot before a revision, and returns the revision after that; without
+// a snapshot it begins with the first event.
+func (f *countFold) restoreShared(ctx context.Context, stream string, before int64) (next int64, err error) {
+	if before == 0 {
+		return 0, nil
+	}
+	var parts usagefold.SnapshotParts
+	for recorded, err := range f.Log.ReadStream(ctx, stream, eventstore.Revision(before-1), eventstore.Backward) {
+		if err != nil {
+			return 0, fmt.Errorf("snapshot of %s before %d: %w", stream, before, err)
+		}
+		if recorded.Type != (event.SharedUsageSnapshotTaken{}).EventType() {
+			continue
+		}
+		e, err := event.Decode(recorded.Type, recorded.Data)
+		part, ok := e.(event.SharedUsageSnapshotTaken)
+		if err != nil || !ok {
+			continue // an earlier one does as well
+		}
+		if all, isComplete := parts.Add(part); isComplete {
+			f.streams.RestoreShared(stream, usagefold.RestoreShared(all))
+			return part.AsOfRevision + 1, nil
+		}
+	}
+	return 0, nil
 }
 
 // isAboutOther reports whether an event of a shared stream that cannot be decoded is about another period.

@@ -32,7 +32,8 @@ type Def struct {
 	KeyColumns int      // how many of the first columns are the primary key
 	Indexes    []string // each a list of columns, "account, position desc"
 	SumColumns []string // Integer columns: writing over a row adds to them
-	MaxColumns []string // Timestamp columns: writing over a row can raise them, never lower
+	MaxColumns []string // Integer and Timestamp columns: writing over a row can raise them, never lower
+	MinColumns []string // Integer columns: writing over a row can lower them, never raise; 0 is none
 	ViewName   string   // of a view for people, with readable times, or ""
 
 	// PersonalColumns hold the data that an erasure removes from rows. None of it may then remain in the database's files or
@@ -80,7 +81,7 @@ func (i Instant) Time() time.Time {
 }
 
 // MergeRow merges row into over, which has the same key, as Upsert of eventstore/sqldb does in the database: SumColumns are
-// added, MaxColumns are raised, and all other columns are replaced. So a batch can first be merged in memory. row is not
+// added, MaxColumns are raised, MinColumns are lowered, and all other columns are replaced. So a batch can first be merged in memory. row is not
 // changed.
 func (t Table[R]) MergeRow(over, row *R) {
 	stored, incoming := t.Fields(over), t.Fields(row)
@@ -89,9 +90,7 @@ func (t Table[R]) MergeRow(over, row *R) {
 	for i, c := range t.Columns {
 		switch f := targets[i].(type) {
 		case *int64:
-			if slices.Contains(t.SumColumns, c.Name) {
-				*f = *stored[i].(*int64) + *incoming[i].(*int64)
-			}
+			*f = t.mergeInteger(c.Name, *stored[i].(*int64), *incoming[i].(*int64))
 		case *Instant:
 			if slices.Contains(t.MaxColumns, c.Name) {
 				*f = max(*stored[i].(*Instant), *incoming[i].(*Instant))
@@ -99,4 +98,17 @@ func (t Table[R]) MergeRow(over, row *R) {
 		}
 	}
 	*over = merged
+}
+
+// mergeInteger returns the value of a column when a row is written over another.
+func (d *Def) mergeInteger(column string, stored, incoming int64) int64 {
+	switch {
+	case slices.Contains(d.SumColumns, column):
+		return stored + incoming
+	case slices.Contains(d.MaxColumns, column):
+		return max(stored, incoming)
+	case slices.Contains(d.MinColumns, column) && (incoming == 0 || stored != 0 && stored < incoming):
+		return stored
+	}
+	return incoming
 }

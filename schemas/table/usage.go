@@ -72,6 +72,9 @@ type UsageLine struct {
 	Key      string
 	Endpoint string // GET /me
 	Requests int64
+
+	// The revisions of the first and the last event of the line in the shared stream in which it is counted; 0 if there is none.
+	SharedFrom, SharedTo int64
 }
 
 // KeyUse is when the last counted request with a key was recorded.
@@ -120,12 +123,12 @@ var (
 		Fields: func(s *SharedUsageSequence) []any { return []any{&s.ID, &s.InstanceID, &s.Sequence} },
 	}
 	UsageLines = Table[UsageLine]{
-		Def: Def{Name: "usage_line", KeyColumns: 6, SumColumns: []string{"requests"}, Columns: []Column{
+		Def: Def{Name: "usage_line", KeyColumns: 6, SumColumns: []string{"requests"}, MinColumns: []string{"shared_from"}, MaxColumns: []string{"shared_to"}, Columns: []Column{
 			{"first", Text}, {"account", Text}, {"contract", Text}, {"day", Text}, {"api_key", Text}, {"endpoint", Text},
-			{"requests", Integer},
+			{"requests", Integer}, {"shared_from", Integer}, {"shared_to", Integer},
 		}},
 		Fields: func(l *UsageLine) []any {
-			return []any{&l.First, &l.Account, &l.Contract, &l.Day, &l.Key, &l.Endpoint, &l.Requests}
+			return []any{&l.First, &l.Account, &l.Contract, &l.Day, &l.Key, &l.Endpoint, &l.Requests, &l.SharedFrom, &l.SharedTo}
 		},
 	}
 	KeyUses = Table[KeyUse]{
@@ -147,7 +150,7 @@ var (
 // A period is named by its first day; fin is the first day after it. utilise counts against limite. total, lignes and
 // empreinte are those of the closing; later corrections are in usage_par_jour alone.
 var UsageModel = ReadModel{
-	Name: "usage", Version: 3,
+	Name: "usage", Version: 4,
 	Tables: []Def{UsagePeriods.Def, UsageLines.Def, KeyUses.Def, UsageCountedIns.Def, SharedUsageStreams.Def, SharedUsageNumbers.Def, SharedUsageSequences.Def},
 	Views: []View{
 		{"usage_par_jour", `select account as compte, contract as contrat, first as periode, day as jour, api_key as cle, endpoint, requests as requetes

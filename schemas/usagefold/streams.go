@@ -42,12 +42,22 @@ func (s *StreamsState) CountedIn(p event.PeriodRef) (stream string, ok bool) {
 	return stream, ok
 }
 
-// Apply folds the next event of the log, with its revision in its stream, and returns what it is to each period that it is about. The event
-// is then of a type that the period's own stream would hold if it were counted there; State is nil if the period is not opened.
-func (s *StreamsState) Apply(stream string, revision int64, e event.Event, recorded time.Time) []PeriodEvent {
+// RestoreShared begins the fold of a shared stream with a state of it. Its next event is the one after that.
+func (s *StreamsState) RestoreShared(stream string, state *SharedState) {
+	s.makeMaps()
+	s.shared[stream] = state
+}
+
+func (s *StreamsState) makeMaps() {
 	if s.own == nil {
 		*s = StreamsState{map[string]*PeriodState{}, map[string]*SharedState{}, map[event.PeriodRef]string{}}
 	}
+}
+
+// Apply folds the next event of the log, with its revision in its stream, and returns what it is to each period that it is about. The event
+// is then of a type that the period's own stream would hold if it were counted there; State is nil if the period is not opened.
+func (s *StreamsState) Apply(stream string, revision int64, e event.Event, recorded time.Time) []PeriodEvent {
+	s.makeMaps()
 	if _, _, isShared := ParseSharedStreamName(stream); isShared {
 		return s.applyShared(stream, e, recorded)
 	}
