@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -406,13 +407,26 @@ func (c RevokeKey) apply(a account, wall time.Time) []outcome[account] {
 		k = k.changed()
 		k.isRevoked = true
 	}
-	// A revocation does not wait for the vault, so its answer may omit the label. The label of an erased account is unreadable.
-	after := a.withKey(c.Label, k)
-	unlabelled := after.answer("200 %s %q [%s] revoked true", k.kind, "", k.origins)
-	if a.isErased {
-		return unlabelled
+	return a.withKey(c.Label, k).showChanged(c.Label)
+}
+
+// showChanged returns the answers that show a key after a change. They do not wait for the vault, so they may omit the label and then say
+// so. The label of an erased account is unreadable.
+func (a account) showChanged(label string) []outcome[account] {
+	k := a.keys[label]
+	shown := shownKey{Kind: k.kind, Label: label, Origins: strings.Fields(k.origins)}
+	if k.isRevoked {
+		shown.Revoked = time.Unix(1, 0)
 	}
-	return append(after.answer("200 %s %q [%s] revoked true", k.kind, c.Label, k.origins), unlabelled...)
+	labelled := a.answer("200 %s", shown.text())
+	shown.Label, shown.Omitted = "", []string{omittedLabel}
+	omitted := a.answer("200 %s", shown.text())
+	shown.Omitted = nil
+	unlabelled := a.answer("200 %s", shown.text())
+	if a.isErased {
+		return append(omitted, unlabelled...)
+	}
+	return append(labelled, omitted...)
 }
 
 func (c ChangeOrigins) apply(a account, wall time.Time) []outcome[account] {
@@ -427,7 +441,7 @@ func (c ChangeOrigins) apply(a account, wall time.Time) []outcome[account] {
 		k = k.changed()
 		k.origins = origins
 	}
-	return a.withKey(c.Label, k).answer("200 %s %q [%s] revoked false", k.kind, c.Label, k.origins)
+	return a.withKey(c.Label, k).showChanged(c.Label)
 }
 
 // shownAccount is an account in an answer.
@@ -491,10 +505,18 @@ type shownKey struct {
 	Token   string    `json:"token"`
 	Origins []string  `json:"origins"`
 	Revoked time.Time `json:"revoque_le"`
+	Omitted []string  `json:"champs_omis"`
 }
 
+// omittedLabel is what an answer says that leaves the label out.
+const omittedLabel = "label"
+
 func (k shownKey) text() string {
-	return fmt.Sprintf("%s %q [%s] revoked %v", k.Kind, k.Label, strings.Join(k.Origins, " "), !k.Revoked.IsZero())
+	label := strconv.Quote(k.Label)
+	if slices.Contains(k.Omitted, omittedLabel) && k.Label == "" {
+		label = "without label"
+	}
+	return fmt.Sprintf("%s %s [%s] revoked %v", k.Kind, label, strings.Join(k.Origins, " "), !k.Revoked.IsZero())
 }
 
 // shown returns the account as the customer area shows it at a quiet moment. agencies holds the contract that it would have with each agency

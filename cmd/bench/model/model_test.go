@@ -75,6 +75,8 @@ func story() []exchange {
 		{"from nowhere", search, 403, `{"detail":{"code":"origine_absente"}}`, 0, nil},
 		{"a stranger's", stranger, 404, `{"detail":"Not found"}`, 0, nil},
 		{"revoke", inArea("compte-01", "POST /accounts/{id}/keys/{key}:revoke", RevokeKey{"k"}), 200, revokedKey1, 0, nil},
+		{"move", inArea("compte-01", "PUT /accounts/{id}/keys/{key}/origins", ChangeOrigins{"p", []string{"https://p.fr"}}), 200,
+			`{"id":"P1","kind":"publishable","label":"","champs_omis":["label"],"origins":["https://p.fr"]}`, 0, nil},
 		{"after that", me, 401, `{"detail":"Invalid API key"}`, 2 * time.Second, nil},
 	}
 }
@@ -166,6 +168,8 @@ func TestModelFindsWrongAnswers(t *testing.T) {
 		{OneOrder, "put again", 200, `{"id":"S1","referentiel":"r","external_id":"s","nom":"b","actif":true,"version":1,"proprietes":{"nom":"b"}}`},
 		{OneOrder, "open", 201, `{"id":"compte-01","nom":"Un","plan":"GROWTH","quota":8,"debut_periode":"2026-01-01"}`},
 		{OneOrder, "issue too many", 201, `{"id":"Q1","kind":"publishable","label":"q","origins":["https://q.fr"]}`},
+		{OneOrder, "move", 200, `{"id":"P1","kind":"publishable","label":"","origins":["https://p.fr"]}`},
+		{OneOrder, "revoke", 200, `{"id":"K1","kind":"secret","label":"","revoque_le":"2026-01-15T09:00:00Z"}`},
 		{OneOrder, "open referential", 409, `{"detail":"code_deja_utilise"}`},
 		{SameKeySameAnswer, "sync again", 200, `{"crees":0,"inchanges":1,"actifs_avant":1,"actifs_apres":1,"sites_actifs":1}`},
 		{StableIDs, "put again", 200, `{"id":"S9","referentiel":"r","external_id":"s","nom":"a","actif":true,"version":1,"proprietes":{"nom":"a"}}`},
