@@ -11,7 +11,6 @@ import (
 	"net/http"
 	"runtime/debug"
 	"strconv"
-	"sync"
 	"time"
 
 	"lieudit/http/budget"
@@ -25,63 +24,38 @@ type jsonAppender interface {
 	AppendJSON(text []byte) ([]byte, error)
 }
 
+// usualText is how many bytes most answers fit in.
+const usualText = 512
+
 // MarshalJSON encodes v as in all answers and files: HTML characters are not escaped, and no newline follows.
 func MarshalJSON(v any) ([]byte, error) {
 	if a, ok := v.(jsonAppender); ok {
 		return a.AppendJSON(make([]byte, 0, 4<<10))
 	}
-	e := newEncoder()
-	err := e.json.Encode(v)
-	return bytes.TrimSuffix(e.text.Bytes(), []byte("\n")), err
+	var text bytes.Buffer
+	text.Grow(usualText)
+	encoder := json.NewEncoder(&text)
+	encoder.SetEscapeHTML(false)
+	err := encoder.Encode(v)
+	return bytes.TrimSuffix(text.Bytes(), []byte("\n")), err
 }
-
-// encoder encodes one value after the other into its buffer, each with a newline.
-type encoder struct {
-	text bytes.Buffer
-	json *json.Encoder
-}
-
-func newEncoder() *encoder {
-	e := &encoder{}
-	e.json = json.NewEncoder(&e.text)
-	e.json.SetEscapeHTML(false)
-	return e
-}
-
-// encoders keeps those with small buffers: nearly every answer needs one.
-var encoders = sync.Pool{New: func() any { return newEncoder() }}
-
-const maxKeptText = 16 << 10
 
 // WriteJSON answers with v as application/json, with a newline at the end and a Content-Length, so that nothing is sent before
 // everything is known. An error means that nothing was sent.
 func WriteJSON(w http.ResponseWriter, status int, v any) error {
-	if _, ok := v.(jsonAppender); ok {
-		text, err := encodeBody(v)
-		if err == nil {
-			writeText(w, status, text)
-		}
+	text, err := encodeBody(v)
+	if err != nil {
 		return err
 	}
-	e := encoders.Get().(*encoder)
-	e.text.Reset()
-	if err := e.json.Encode(v); err != nil {
-		return encodingError(err)
-	}
-	writeText(w, status, e.text.Bytes())
-	if e.text.Cap() <= maxKeptText {
-		encoders.Put(e)
-	}
+	writeText(w, status, text)
 	return nil
 }
-
-func encodingError(err error) error { return fmt.Errorf("encode answer: %w", err) }
 
 // encodeBody returns the text of an answer.
 func encodeBody(v any) ([]byte, error) {
 	text, err := MarshalJSON(v)
 	if err != nil {
-		return nil, encodingError(err)
+		return nil, fmt.Errorf("encode answer: %w", err)
 	}
 	return append(text, '\n'), nil
 }
