@@ -65,7 +65,7 @@ func (h *handler) toPeriod(accountID string, p usagequeries.AccountPeriod) body.
 
 // listCounts lists what the lines of an account are made of. The cursor is how many entries were sent: entries only come after
 // those there are, and where an entry lies on the log would tell an account about others that share its contract. So the log is read
-// from the beginning of the period for each page; the answer is sent meanwhile.
+// from the first of them for each page; the answer is sent meanwhile.
 func (h *handler) listCounts(ctx context.Context, c call, in body.UsageCountsQuery) (kit.Response, error) {
 	owner, err := h.loadUnnamedAccount(ctx, c.Vars["id"])
 	if err != nil {

@@ -7,11 +7,12 @@ import (
 	"sync"
 
 	"lieudit/eventstore/sqldb"
+	"lieudit/schemas/table"
 )
 
 // sumCache keeps sums of lines. A period's lines follow from the events of its streams, so that sums stay right for as long as they have
-// as many entries and the same state: pages ask for the same sums twice a second. The state tells a log that was restored from an older
-// backup, and has as many entries again, from the one before. The zero value is ready. It is safe for concurrent use.
+// as many entries: pages ask for the same sums twice a second. A log that was restored from an older backup may have as many entries again,
+// and they are others; its read model is another generation. The zero value is ready. It is safe for concurrent use.
 type sumCache struct {
 	mu   sync.Mutex
 	sums map[string]cachedSums
@@ -19,10 +20,16 @@ type sumCache struct {
 
 // cachedSums are the sums of a query as of a number of entries.
 type cachedSums struct {
-	entries int64
-	state   uint64 // a hash of the period's state
-	total   int64
-	lines   []Line
+	entries    int64
+	generation generationID
+	total      int64
+	lines      []Line
+}
+
+// generationID tells a generation of the read model from all others, those of a database that was restored too.
+type generationID struct {
+	name    string
+	created table.Instant
 }
 
 const (
@@ -35,12 +42,12 @@ func (q Query) cacheKey(contract string) string {
 	return fmt.Sprintf("%q %q %s %q %s %q %q", contract, q.Account, q.First, q.GroupBy, q.Day, q.Key, q.Endpoint)
 }
 
-// find returns the sums as of a number of entries and a state.
-func (c *sumCache) find(key string, entries int64, state uint64) (cachedSums, bool) {
+// find returns the sums as of a number of entries in a generation.
+func (c *sumCache) find(key string, entries int64, g generationID) (cachedSums, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	found, ok := c.sums[key]
-	return found, ok && found.entries == entries && found.state == state && entries > 0
+	return found, ok && found.entries == entries && found.generation == g && entries > 0
 }
 
 // size returns how many lines the sums have that are kept, whatever was counted since.
@@ -64,9 +71,9 @@ func (c *sumCache) keep(key string, s cachedSums) {
 }
 
 // loadSums sums the lines, or takes the sums that are kept.
-func (c *Reader) loadSums(ctx context.Context, db *sqldb.DB, u *Summary, q Query, state uint64) error {
+func (c *Reader) loadSums(ctx context.Context, db *sqldb.DB, u *Summary, q Query, g generationID) error {
 	key := q.cacheKey(u.Contract)
-	if kept, ok := c.cache.find(key, u.Entries, state); ok {
+	if kept, ok := c.cache.find(key, u.Entries, g); ok {
 		u.Total, u.Lines = kept.total, slices.Clone(kept.lines)
 		return nil
 	}
@@ -77,7 +84,7 @@ func (c *Reader) loadSums(ctx context.Context, db *sqldb.DB, u *Summary, q Query
 	err := db.QueryRow(ctx, "select exists (select 1 from {usage_line} where first = ? and account = ? and (contract < ? or contract > ?))",
 		q.First.String(), q.Account, u.Contract, u.Contract).Scan(&others)
 	if err == nil && !others {
-		c.cache.keep(key, cachedSums{u.Entries, state, u.Total, slices.Clone(u.Lines)})
+		c.cache.keep(key, cachedSums{u.Entries, g, u.Total, slices.Clone(u.Lines)})
 	}
 	return err
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"lieudit/eventstore/sqldb"
 	"lieudit/eventstore/sqldb/sqldbtest"
@@ -164,5 +165,51 @@ func TestACorrectionAfterASharedStreamChangesWhatIsShown(t *testing.T) {
 		}
 		row.OwnRevision++
 		write(row, -1)
+	}
+}
+
+// A log that was restored may have as many entries again, other ones: its read model is another generation, and what was kept of the sums of
+// the one before is not shown.
+func TestSumsOfAnotherGenerationAreNotShown(t *testing.T) {
+	t.Parallel()
+	registry, db, promote := sqldbtest.NewGeneration(t, t.TempDir(), table.UsageModel)
+	write := func(db *sqldb.DB, requests int64) {
+		err := db.RunInTx(t.Context(), func(tx *sqldb.Tx) error {
+			return errors.Join(sqldb.Upsert(t.Context(), tx, table.UsagePeriods, []table.UsagePeriod{periodRow(t)}),
+				sqldb.Upsert(t.Context(), tx, table.UsageLines, []table.UsageLine{line("gevaudan", "2026-11-21", "k", "GET /me", requests)}))
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	c := usage.New(registry)
+	total := func() int64 {
+		u, err := c.SummarizeAccount(t.Context(), usage.Query{Account: "gevaudan", Contract: "gevaudan", First: first})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return u.Total
+	}
+	write(db, 5)
+	if promote(); total() != 5 {
+		t.Fatalf("%d requests, want 5", total())
+	}
+	next, err := registry.BuildGeneration(t.Context(), table.UsageModel, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	nextDB, release, err := registry.OpenGeneration(t.Context(), next)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer release()
+	write(nextDB, 7)
+	if err := registry.PromoteGeneration(t.Context(), table.UsageModel, next); err != nil {
+		t.Fatal(err)
+	}
+	for deadline := time.Now().Add(10 * time.Second); total() != 7; time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("%d requests, want 7", total())
+		}
 	}
 }

@@ -10,8 +10,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"hash/fnv"
-	"io"
 	"slices"
 	"strings"
 	"time"
@@ -103,11 +101,11 @@ type Line struct {
 // a stream of the period is stopped.
 func (c *Reader) SummarizeAccount(ctx context.Context, q Query) (Summary, error) {
 	var u Summary
-	err := c.registry.Read(ctx, table.UsageModel, func(db *sqldb.DB) error {
+	err := c.registry.ReadGeneration(ctx, table.UsageModel, func(g sqldb.Generation, db *sqldb.DB) error {
 		u = Summary{Contract: q.Contract, Limit: q.Quota, Remaining: q.Quota}
-		state, err := u.loadQuota(ctx, db, q)
+		err := u.loadQuota(ctx, db, q)
 		if err == nil {
-			err = c.loadSums(ctx, db, &u, q, state)
+			err = c.loadSums(ctx, db, &u, q, generationID{g.Name, g.Created})
 		}
 		return err
 	})
@@ -120,14 +118,12 @@ func (c *Reader) SummarizeAccount(ctx context.Context, q Query) (Summary, error)
 // loadQuota reads how far the account is from its cap, from the state of the period in which it was counted. For the running
 // period the query names the contract; for an earlier one the lines do, because an account that has left its agency since was
 // counted in the agency's period. Without lines, or without the period, u keeps the values of the query.
-//
-// It returns a hash of that state, for the cache.
-func (u *Summary) loadQuota(ctx context.Context, db *sqldb.DB, q Query) (stateHash uint64, _ error) {
+func (u *Summary) loadQuota(ctx context.Context, db *sqldb.DB, q Query) error {
 	if !q.IsRunning {
 		err := db.QueryRow(ctx, "select coalesce(max(contract), ?) from {usage_line} where first = ? and account = ?",
 			q.Contract, q.First.String(), q.Account).Scan(&u.Contract)
 		if err != nil {
-			return 0, err
+			return err
 		}
 	}
 	stream := usagefold.StreamName(u.Contract, q.First)
@@ -136,30 +132,23 @@ func (u *Summary) loadQuota(ctx context.Context, db *sqldb.DB, q Query) (stateHa
 		err = checkPeriod(ctx, db, stream, rows)
 	}
 	if err != nil || len(rows) == 0 {
-		return 0, err
+		return err
 	}
 	var snapshot event.UsageSnapshotTaken
 	if err := json.Unmarshal([]byte(rows[0].PeriodState), &snapshot); err != nil {
-		return 0, err
+		return err
 	}
 	state := usagefold.RestorePeriod(snapshot)
 	if limit, _, known := state.Cap(q.Account); known && !q.IsRunning {
 		u.Limit = limit
 	}
 	u.Next, u.Closed, u.Entries = snapshot.Next, rows[0].Closed.Time(), rows[0].Entries()
-	stateHash = hashState(rows[0].PeriodState)
 	contractLimit := rows[0].Cap
 	if u.Contract == q.Account {
 		contractLimit = u.Limit
 	}
 	u.Remaining = max(min(u.Limit-state.Used(q.Account), contractLimit-rows[0].Used), 0)
-	return stateHash, nil
-}
-
-func hashState(state string) uint64 {
-	h := fnv.New64a()
-	_, _ = io.WriteString(h, state) // never fails
-	return h.Sum64()
+	return nil
 }
 
 // sumLines sums the lines, grouped as asked, and adds up their total. Lines are sorted by the groups, in the order of
