@@ -42,8 +42,15 @@ type outdated struct {
 // outdatedContract is an account in the phase of an outdated instance.
 type outdatedContract struct {
 	*metered
-	isShared bool // a new instance was the first to count for the contract, after the upgrade
+	kind string
 }
+
+// The kinds of contracts, by who is the first to count for them, which decides where they are counted.
+const (
+	openKind   = "open"   // an old instance, before the upgrade
+	sharedKind = "shared" // a new instance, after it
+	lateKind   = "late"   // whoever comes first, after it; and a sub-client that an agency of openKind gets then
+)
 
 const (
 	// outdatedLookInterval is how often a program looks whether the log's format was raised.
@@ -137,14 +144,13 @@ func (r *run) startOne(ctx context.Context, o *outdated) (err error) {
 	}
 	o.startedAt = time.Now()
 	o.phase = r.addPhase(strings.ReplaceAll(o.name, "-", " "))
-	for _, kind := range []string{"open", "shared"} {
-		isShared := kind == "shared"
-		id := o.name + "-" + kind
+	for _, kind := range []string{openKind, sharedKind} {
+		agency := o.name + "-" + kind + "-agency"
 		for _, open := range []func() error{
-			func() error { return r.openOutdated(ctx, o, id, "", isShared) },
-			func() error { return r.openOutdated(ctx, o, id+"-agency", "", isShared) },
-			func() error { return r.becomeAgency(ctx, id+"-agency") },
-			func() error { return r.openOutdated(ctx, o, id+"-client", id+"-agency", isShared) },
+			func() error { return r.openOutdated(ctx, o, kind, "", "") },
+			func() error { return r.openOutdated(ctx, o, kind, "-agency", "") },
+			func() error { return r.becomeAgency(ctx, agency) },
+			func() error { return r.openOutdated(ctx, o, kind, "-client", agency) },
 		} {
 			if err := open(); err != nil {
 				return err
@@ -154,10 +160,10 @@ func (r *run) startOne(ctx context.Context, o *outdated) (err error) {
 	return r.askOpen(ctx, o)
 }
 
-// askOpen has the instance count for the contracts that are not to be counted in shared streams.
+// askOpen has the instance count for the contracts of openKind.
 func (r *run) askOpen(ctx context.Context, o *outdated) error {
 	for _, c := range o.contracts {
-		if c.isShared {
+		if c.kind != openKind {
 			continue
 		}
 		if err := waitKnown(ctx, &o.slot, c.key); err != nil {
@@ -166,16 +172,17 @@ func (r *run) askOpen(ctx context.Context, o *outdated) error {
 		if status := r.readOutdated(ctx, o, c); status != http.StatusOK {
 			return fmt.Errorf("before the upgrade %s gets %d", c.id, status)
 		}
-		r.read(ctx, c.metered)
+		c.outdatedServed.Store(0) // it is not outdated yet
 	}
 	return nil
 }
 
-// openOutdated opens an account in the phase of an instance, with a quarter of the cap of the other phases: there are several.
-func (r *run) openOutdated(ctx context.Context, o *outdated, id, agency string, isShared bool) error {
-	a, err := r.addMetered(ctx, o.phase, id, agency, max(r.Cap/4, 1))
+// openOutdated opens an account in the phase of an instance, with a quarter of the cap of the other phases: there are several. The end
+// of its id distinguishes accounts of one kind.
+func (r *run) openOutdated(ctx context.Context, o *outdated, kind, end, agency string) error {
+	a, err := r.addMetered(ctx, o.phase, o.name+"-"+kind+end, agency, max(r.Cap/4, 1))
 	if err == nil {
-		o.contracts = append(o.contracts, outdatedContract{a, isShared})
+		o.contracts = append(o.contracts, outdatedContract{a, kind})
 	}
 	return err
 }
@@ -214,9 +221,13 @@ func (r *run) useOutdated(ctx context.Context, o *outdated, finishedAt time.Time
 		return err
 	}
 	began := finishedAt
+	asking, stop := context.WithCancel(ctx)
 	var clients sync.WaitGroup
-	defer clients.Wait() // after an error it is ended at the latest by tearDown
-	r.startAsking(ctx, &clients, o, o.contracts)
+	defer func() {
+		stop() // they wait for a frozen instance
+		clients.Wait()
+	}()
+	r.startAsking(asking, &clients, o, o.contracts)
 	late, err := r.openLate(ctx, o)
 	if err != nil {
 		return err
@@ -227,12 +238,11 @@ func (r *run) useOutdated(ctx context.Context, o *outdated, finishedAt time.Time
 			return err
 		}
 	}
-	r.startAsking(ctx, &clients, o, late)
+	r.startAsking(asking, &clients, o, late)
 	clients.Wait()
 	r.checkEnded(o)
-	p := &r.report.Phases[o.phase]
-	p.Seconds = time.Since(began).Seconds()
-	r.logOutdated(o, p.Seconds)
+	r.report.Phases[o.phase].Seconds = time.Since(began).Seconds()
+	r.checkAsked(o)
 	return r.spend(ctx, o)
 }
 
@@ -240,7 +250,7 @@ func (r *run) useOutdated(ctx context.Context, o *outdated, finishedAt time.Time
 func (r *run) useShared(ctx context.Context, o *outdated) error {
 	var clients sync.WaitGroup
 	for _, c := range o.contracts {
-		if c.isShared {
+		if c.kind == sharedKind {
 			clients.Go(func() {
 				for range min(c.quota/4, 10) { // the outdated instance has few seconds
 					r.read(ctx, c.metered)
@@ -252,14 +262,12 @@ func (r *run) useShared(ctx context.Context, o *outdated) error {
 	return context.Cause(ctx)
 }
 
-// openLate opens, after the upgrade, an account and a sub-client of an agency that is counted in a stream of its own. Whoever is the first
-// to count for that account decides where it is counted.
+// openLate opens the contracts of lateKind.
 func (r *run) openLate(ctx context.Context, o *outdated) ([]outdatedContract, error) {
 	before := len(o.contracts)
-	id := o.name + "-late"
-	err := r.openOutdated(ctx, o, id, "", false)
+	err := r.openOutdated(ctx, o, lateKind, "", "")
 	if err == nil {
-		err = r.openOutdated(ctx, o, id+"-client", o.name+"-open-agency", false)
+		err = r.openOutdated(ctx, o, lateKind, "-client", o.name+"-"+openKind+"-agency")
 	}
 	return o.contracts[before:], err
 }
@@ -305,10 +313,11 @@ func (r *run) readOutdated(ctx context.Context, o *outdated, c outdatedContract)
 		c.spent.Add(1)
 	case a.status == http.StatusServiceUnavailable:
 		c.outdatedRefused.Add(1)
+	case a.status == http.StatusUnauthorized && c.kind == lateKind: // the model knows how long a key may be unknown
 	default:
 		r.reportViolation("%s answers %d for %s: %.100s", o.name, a.status, c.id, a.body)
 	}
-	if c.isShared && !r.sharesUsage && a.status != 0 && a.status != http.StatusServiceUnavailable {
+	if c.kind == sharedKind && !r.sharesUsage && a.status != 0 && a.status != http.StatusServiceUnavailable {
 		r.reportViolation("%s answers %d for %s, which is counted in a stream that it does not know", o.name, a.status, c.id)
 	}
 	return a.status
@@ -331,18 +340,20 @@ func saysWhatToStart(err error) bool {
 	return err != nil && strings.Contains(err.Error(), "exit status 1") && strings.Contains(err.Error(), "start lieudit")
 }
 
-// logOutdated says what an outdated instance answered, by where the contracts are counted.
-func (r *run) logOutdated(o *outdated, seconds float64) {
-	var served, refused [2]int64
-	for _, c := range o.contracts {
-		i := 0
-		if c.isShared {
-			i = 1
+// checkAsked says what an outdated instance answered, and checks that it was asked for contracts that it cannot count for.
+func (r *run) checkAsked(o *outdated) {
+	for _, kind := range []string{openKind, sharedKind, lateKind} {
+		var served, refused int64
+		for _, c := range o.contracts {
+			if c.kind == kind {
+				served, refused = served+c.outdatedServed.Load(), refused+c.outdatedRefused.Load()
+			}
 		}
-		served[i], refused[i] = served[i]+c.outdatedServed.Load(), refused[i]+c.outdatedRefused.Load()
+		r.logf("%s: %d requests of contracts that are %s answered 200, %d answered 503", o.name, served, kind, refused)
+		if kind == sharedKind && served+refused == 0 {
+			r.reportViolation("%s ended before it was asked for contracts in shared streams, so that nothing was tested", o.name)
+		}
 	}
-	r.logf("%s: ended after %.1f s; it answered 200 %d times and 503 %d times for contracts in streams of their own, 200 %d times and 503 %d times for those in shared streams",
-		o.name, seconds, served[0], refused[0], served[1], refused[1])
 }
 
 // spend uses up the quotas of all contracts at the new instances.
