@@ -22,7 +22,8 @@ import (
 // because it was frozen. Such an instance notices the log's format when it looks at it the next time, and ends. Until then it serves:
 //
 //	finishWithOutdated ──> startOutdated ──> contracts before the upgrade ──> leave ──> finish
-//	                  └──> useOutdated ──> contracts after it ──> wake ──> ask until it ends ──> spend; checkRefusesStart
+//	                  └──> useOutdated ──> contracts after it ──> wake ──> ask until it ends ──> spend
+//	                  └──> checkRefusesStart, pruneReadModels
 //
 // Periods that were open before the upgrade are counted in streams that the old program knows: it may serve them, exactly, or refuse.
 // A contract that a new instance was the first to count for is counted elsewhere, and the outdated one must answer 503.
@@ -81,7 +82,36 @@ func (r *run) finishWithOutdated(ctx context.Context) error {
 			return fmt.Errorf("%s: %w", o.name, err)
 		}
 	}
-	return r.checkRefusesStart(ctx)
+	return errors.Join(r.checkRefusesStart(ctx), r.pruneReadModels(ctx))
+}
+
+// pruneReadModels drops the read models that only the old program has, as an operator does after an upgrade. An instance that had lost
+// Postgres is still named as the one that fills them, so that they would seem to be behind for ever.
+func (r *run) pruneReadModels(ctx context.Context) error {
+	admin, err := r.admin(r.balancer[0])
+	if err != nil {
+		return err
+	}
+	return harness.Retry(ctx, outdatedTimeout, time.Second, func() error {
+		if _, err := admin.Post(ctx, "/projections:prune", body.Empty{}); err != nil {
+			return err
+		}
+		raw, err := admin.Get(ctx, "/projections", nil)
+		var all body.Projections
+		if err == nil {
+			err = json.Unmarshal(raw, &all)
+		}
+		newest := map[string]int{}
+		for _, g := range all.Results {
+			newest[g.Name] = max(newest[g.Name], g.Version)
+		}
+		for _, g := range all.Results {
+			if g.Version < newest[g.Name] {
+				return fmt.Errorf("%s is still there", g.Generation)
+			}
+		}
+		return err
+	})
 }
 
 // canBeOutdated reports whether the old program ends when the upgrade is finished: it does not know the format that the log gets, and looks
