@@ -20,7 +20,10 @@ func (p program) upgradeCommand() *cli.Command {
 program, back, and forth again, and the upgrade is finished, while clients write sites and use up quotas; they go
 round the instances and try the next one where a connection is refused. No answer is a 5xx, no acknowledged write
 is lost, no cap is passed, all instances answer the same from their read models at every step, and read models that
-are made again answer it too. Exit 1 when any of that does not hold. It builds the commit with git and Go.
+are made again answer it too. Two more instances of the old program run on when the upgrade is finished: one is cut off
+from Postgres, one is frozen (not on Windows) and wakes up later. They end by themselves, and answer 503 rather than 200
+where the new program counts requests in streams that they do not know. Exit 1 when any of that does not hold. It builds
+the commit with git and Go.
 
   go run ./cmd/bench upgrade --before HEAD~1
   go run ./cmd/bench upgrade --before 64cca9e --json`,
@@ -54,9 +57,10 @@ func (p program) proveUpgrade(ctx context.Context, c *cli.Command) error {
 // printUpgradeReport prints a table of the phases, the totals and the violations.
 func (p program) printUpgradeReport(rep upgrade.Report) error {
 	count := func(n int64) string { return terminal.GroupThousands(int(n)) }
-	phases := terminal.Table{{"PHASE", "CAP", "SERVED", "SPENT", "COUNTED", "WITHOUT ANSWER", "SECONDS"}}
+	phases := terminal.Table{{"PHASE", "CAP", "SERVED", "SPENT", "COUNTED", "WITHOUT ANSWER", "OUTDATED 200", "OUTDATED 503", "SECONDS"}}
 	for _, ph := range rep.Phases {
-		phases = append(phases, []string{ph.Name, count(ph.Cap), count(ph.Served), count(ph.Spent), count(ph.Counted), count(ph.Cut), fmt.Sprintf("%.1f", ph.Seconds)})
+		phases = append(phases, []string{ph.Name, count(ph.Cap), count(ph.Served), count(ph.Spent), count(ph.Counted), count(ph.Cut),
+			count(ph.OutdatedServed), count(ph.OutdatedRefused), fmt.Sprintf("%.1f", ph.Seconds)})
 	}
 	err := errors.Join(p.PrintTable(phases), p.PrintLine(""), p.PrintFields(
 		"before", rep.Before,

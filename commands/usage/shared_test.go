@@ -150,6 +150,71 @@ func TestPeriodsStayWhereTheyWereOpenedWhenTheFormatIsRaised(t *testing.T) {
 	}
 }
 
+// olderStore is a log as a program of before shared streams reads it: it cannot decode the types of events that came later.
+type olderStore struct{ eventstore.Store }
+
+func (s olderStore) ReadStream(ctx context.Context, stream string, from eventstore.Revision, d eventstore.Direction) iter.Seq2[eventstore.RecordedEvent, error] {
+	return func(yield func(eventstore.RecordedEvent, error) bool) {
+		for r, err := range s.Store.ReadStream(ctx, stream, from, d) {
+			if e, ok := event.Lookup(r.Type); ok && e.MinFormat() >= event.SharedUsageFormat {
+				r.Type = "usage.of-a-later-program.v1"
+			}
+			if !yield(r, err) {
+				return
+			}
+		}
+	}
+}
+
+// An instance of a program that does not know shared streams runs on after the format was raised. It refuses the contracts that the others
+// count there and writes nothing to their streams. The periods that it opened are counted by all, exactly, and where both come first at
+// once, one of them decides.
+func TestAnOlderProgramCountsNothingThatItCannotRead(t *testing.T) {
+	t.Parallel()
+	const contracts, third, quota = 12, 4, 30
+	log, core, quotas := openLog(t), openLog(t), capsOf(contracts, quota)
+	older := runMeter(t, usage.New(olderStore{log}, newCodecFor(event.SharedUsageFormat-1), quotas, keptTerms, newLimiter(), clocktest.Follow(time.Now), slog.New(slog.DiscardHandler)), core)
+	meters := []*usage.Meter{older, startMeter(t, log, core, quotas, time.Now), startMeter(t, log, core, quotas, time.Now)}
+	var served, servedByOlder [contracts]atomic.Int64
+	count := func(n, i int) {
+		switch _, err := countRequest(t.Context(), meters[n], newWait(contractName(i)), grantOf(contractName(i), quota), "GET /me"); {
+		case err == nil:
+			served[i].Add(1)
+			if n == 0 {
+				servedByOlder[i].Add(1)
+			}
+		case errors.Is(err, usage.ErrUnavailable) && (n != 0 || i < third):
+			t.Errorf("meter %d: %s: %v", n, contractName(i), err)
+		}
+	}
+	for i := range third {
+		count(0, i)
+		count(1, third+i)
+	}
+	var clients sync.WaitGroup
+	for n := range 9 {
+		clients.Go(func() {
+			for k := range contracts * quota {
+				count(n%3, (k+n/3)%contracts)
+			}
+		})
+	}
+	clients.Wait()
+	for i := range contracts {
+		stream := usagefold.StreamName(contractName(i), plan.PeriodAt(anchor, time.Now()).First)
+		checkTotal(t, log, stream, quota)
+		events, own := 0, &usagefold.OwnState{State: &usagefold.PeriodState{}}
+		readDecoded(t, log, stream, func(e event.Event, r eventstore.RecordedEvent) {
+			own.Apply(e, r.Time)
+			events++
+		})
+		isShared, byOlder := own.CountedIn != "", servedByOlder[i].Load()
+		if served[i].Load() != quota || isShared && (byOlder > 0 || events != 1) || isShared && i < third || !isShared && i >= third && i < 2*third {
+			t.Errorf("%s: %d requests served, %d by the older program, shared: %t, with %d events in the stream of its own", contractName(i), served[i].Load(), byOlder, isShared, events)
+		}
+	}
+}
+
 // appendRaw appends an event that no program of today writes.
 func appendRaw(t *testing.T, store eventstore.Store, stream, eventType, data string) {
 	t.Helper()

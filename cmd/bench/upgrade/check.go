@@ -137,7 +137,7 @@ func (r *run) finish(ctx context.Context) error {
 	if _, err := admin.Post(ctx, "/sessions:link", body.Empty{}); err != nil {
 		r.reportViolation("a link for a session after the upgrade: %v", err)
 	}
-	return sleep(ctx, 2*time.Second) // clients continue with it for a while
+	return nil
 }
 
 func readUpgrade(raw json.RawMessage, err error) (u body.Upgrade, _ error) {
@@ -163,11 +163,12 @@ func (r *run) checkEnd(ctx context.Context) error {
 	if err := r.checkUsage(ctx, admin); err != nil {
 		return err
 	}
-	for n, a := range r.accounts {
-		if err := r.checkMetered(ctx, admin, a, &r.report.Phases[n]); err != nil {
+	for _, a := range r.accounts {
+		if err := r.checkMetered(ctx, admin, a); err != nil {
 			return err
 		}
 	}
+	r.checkContracts()
 	if err := r.checkReconciliation(ctx, admin); err != nil {
 		return err
 	}
@@ -216,8 +217,8 @@ func (r *run) checkUsage(ctx context.Context, admin harness.AdminClient) error {
 	return nil
 }
 
-// checkMetered reads the count of the account of a phase: never more than the cap, which was reached.
-func (r *run) checkMetered(ctx context.Context, admin harness.AdminClient, a *metered, p *Phase) error {
+// checkMetered reads the count of an account of a phase and adds it to the phase: never more than its quota.
+func (r *run) checkMetered(ctx context.Context, admin harness.AdminClient, a *metered) error {
 	raw, err := admin.Get(ctx, "/accounts/"+a.id+"/usage", nil)
 	var usage body.Usage
 	if err == nil {
@@ -226,14 +227,43 @@ func (r *run) checkMetered(ctx context.Context, admin harness.AdminClient, a *me
 	if err != nil {
 		return err
 	}
-	p.Served, p.Spent, p.Cut, p.Counted, p.Seconds = a.served.Load(), a.spent.Load(), a.cut.Load(), usage.Total, a.seconds
+	a.counted = usage.Total
 	r.model.CheckUsage(a.id, model.Answer{Status: http.StatusOK, Body: raw}, time.Now())
-	if p.Served > p.Cap || p.Counted > p.Cap {
-		r.reportViolation("%s: %d were served and %d counted, the cap is %d", a.id, p.Served, p.Counted, p.Cap)
-	} else if p.Spent == 0 {
-		r.reportViolation("%s: its cap was never reached, so that nothing was tested; use a smaller one", a.id)
+	if a.served.Load() > a.quota || a.counted > a.quota {
+		r.reportViolation("%s: %d were served and %d counted, the cap is %d", a.id, a.served.Load(), a.counted, a.quota)
 	}
+	r.report.Phases[a.phase].add(a)
 	return nil
+}
+
+// add adds what an account got to its phase.
+func (p *Phase) add(a *metered) {
+	p.Served += a.served.Load()
+	p.Spent += a.spent.Load()
+	p.Cut += a.cut.Load()
+	p.Counted += a.counted
+	p.OutdatedServed += a.outdatedServed.Load()
+	p.OutdatedRefused += a.outdatedRefused.Load()
+}
+
+// checkContracts checks that each contract, an agency with its sub-clients, passed its cap never and reached it.
+func (r *run) checkContracts() {
+	for _, payer := range r.accounts {
+		if payer.agency != "" {
+			continue
+		}
+		var served, counted, spent int64
+		for _, a := range r.accounts {
+			if a == payer || a.agency == payer.id {
+				served, counted, spent = served+a.served.Load(), counted+a.counted, spent+a.spent.Load()
+			}
+		}
+		if served > payer.quota || counted > payer.quota {
+			r.reportViolation("contract %s: %d were served and %d counted, the cap is %d", payer.id, served, counted, payer.quota)
+		} else if spent == 0 {
+			r.reportViolation("contract %s: its cap was never reached, so that nothing was tested; use a smaller one", payer.id)
+		}
+	}
 }
 
 // checkReconciliation folds the log again and compares it with what is billed.

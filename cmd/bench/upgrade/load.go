@@ -36,29 +36,39 @@ type writer struct {
 	writes atomic.Int64
 }
 
-// metered is the account of a phase, whose quota clients use up.
+// metered is an account of a phase, whose quota clients use up.
 type metered struct {
-	phase, id, key     string
-	served, spent, cut atomic.Int64 // answers of 200 and 429; requests whose connection broke
-	seconds            float64
+	phase           int // index of Report.Phases
+	id, key, agency string
+	quota           int64
+	served, spent   atomic.Int64 // answers of 200 and 429
+	cut             atomic.Int64 // requests whose connection broke
+
+	outdatedServed, outdatedRefused atomic.Int64 // answers of 200 and 503 by an outdated instance
+	counted                         int64        // by the log in the end
 }
 
 // keyLabel is the label of the key of each account that clients use.
 const keyLabel = "bench"
 
-// openAccount opens an account with a key, waits until every instance accepts the key, and informs the model.
-func (r *run) openAccount(ctx context.Context, id string, quota int64) (key body.Key, err error) {
+// openAccount opens an account with a key, of an agency or "", waits until every instance accepts the key, and informs the model.
+func (r *run) openAccount(ctx context.Context, id, agency string, quota int64) (key body.Key, err error) {
 	admin, err := r.admin(r.balancer[0])
 	if err != nil {
 		return key, err
 	}
-	open := model.OpenAccount{ID: id, Name: id, Plan: string(plan.Business), Quota: quota, Anchor: model.Day(time.Now())}
-	if _, err := r.command(open, id, func() (json.RawMessage, error) {
-		return admin.Post(ctx, "/accounts", map[string]any{"id": id, "nom": id, "plan": open.Plan, "quota": quota, "debut_periode": open.Anchor})
+	open := model.OpenAccount{ID: id, Name: id, Plan: string(plan.Business), Quota: quota, Anchor: model.Day(time.Now()), Agency: agency}
+	asked := map[string]any{"id": id, "nom": id, "plan": open.Plan, "quota": quota, "debut_periode": open.Anchor}
+	if agency != "" { // which decides when its periods begin
+		delete(asked, "debut_periode")
+		asked["agence_de"] = agency
+	}
+	if _, err := r.command(open, id, http.StatusCreated, func() (json.RawMessage, error) {
+		return admin.Post(ctx, "/accounts", asked)
 	}); err != nil {
 		return key, err
 	}
-	raw, err := r.command(model.IssueKey{Kind: string(token.Secret), Label: keyLabel}, id, func() (json.RawMessage, error) {
+	raw, err := r.command(model.IssueKey{Kind: string(token.Secret), Label: keyLabel}, id, http.StatusCreated, func() (json.RawMessage, error) {
 		return admin.Post(ctx, "/accounts/"+id+"/keys", body.IssueKey{Kind: token.Secret, Label: keyLabel})
 	})
 	if err != nil {
@@ -71,45 +81,65 @@ func (r *run) openAccount(ctx context.Context, id string, quota int64) (key body
 }
 
 // command sends a command on an account and has the model check the answer. Without an answer the run ends.
-func (r *run) command(command model.AccountCommand, id string, post func() (json.RawMessage, error)) (json.RawMessage, error) {
+func (r *run) command(command model.AccountCommand, id string, status int, post func() (json.RawMessage, error)) (json.RawMessage, error) {
 	call := r.model.Begin(model.Operation{Account: id, Token: model.Operator, OnAccount: command, Text: "POST"}, time.Now())
 	raw, err := post()
 	if err == nil {
-		r.model.End(call, model.Answer{Status: http.StatusCreated, Body: raw, IsSent: true}, time.Now())
+		r.model.End(call, model.Answer{Status: status, Body: raw, IsSent: true}, time.Now())
 	}
 	return raw, err
 }
 
+// addPhase adds a phase to the report and returns its index.
+func (r *run) addPhase(name string) int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.report.Phases = append(r.report.Phases, Phase{Name: name})
+	return len(r.report.Phases) - 1
+}
+
+// addMetered opens an account of a phase, of an agency or "". The cap of a contract is added to that of the phase.
+func (r *run) addMetered(ctx context.Context, phase int, id, agency string, quota int64) (*metered, error) {
+	key, err := r.openAccount(ctx, id, agency, quota)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", id, err)
+	}
+	a := &metered{phase: phase, id: id, key: key.Token, agency: agency, quota: quota}
+	if agency == "" {
+		r.report.Phases[phase].Cap += quota // which no client uses
+	}
+	r.accounts = append(r.accounts, a)
+	return a, nil
+}
+
 // openMetered opens the account of a phase and lets the clients use it from now on.
 func (r *run) openMetered(ctx context.Context, phase string) (*metered, error) {
-	a := &metered{phase: phase, id: "metered-" + strings.ReplaceAll(phase, " ", "-")}
-	key, err := r.openAccount(ctx, a.id, r.Cap)
-	if err != nil {
-		return nil, err
+	a, err := r.addMetered(ctx, r.addPhase(phase), "metered-"+strings.ReplaceAll(phase, " ", "-"), "", r.Cap)
+	if err == nil {
+		r.metered.Store(a)
 	}
-	a.key = key.Token
-	r.mu.Lock()
-	r.report.Phases = append(r.report.Phases, Phase{Name: phase, Cap: r.Cap})
-	r.mu.Unlock()
-	r.accounts = append(r.accounts, a)
-	r.metered.Store(a)
-	return a, nil
+	return a, err
 }
 
 // waitKeyKnown waits until every instance accepts a key. It requests a path that does not exist, which is not counted.
 func (r *run) waitKeyKnown(ctx context.Context, key string) error {
 	for _, s := range r.balancer {
-		if err := harness.Retry(ctx, 10*time.Second, 10*time.Millisecond, func() error {
-			a := request{method: "GET", path: "/nowhere", key: key}.send(ctx, s.target.Load().host)
-			if a.status != http.StatusNotFound {
-				return fmt.Errorf("%s does not know a key: %d %w", s.name, a.status, a.err)
-			}
-			return nil
-		}); err != nil {
+		if err := waitKnown(ctx, s, key); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// waitKnown waits until one instance accepts a key.
+func waitKnown(ctx context.Context, s *slot, key string) error {
+	return harness.Retry(ctx, 10*time.Second, 10*time.Millisecond, func() error {
+		a := request{method: "GET", path: "/nowhere", key: key}.send(ctx, s.target.Load().host)
+		if a.status != http.StatusNotFound {
+			return fmt.Errorf("%s does not know a key: %d %w", s.name, a.status, a.err)
+		}
+		return nil
+	})
 }
 
 // startClients starts the clients. stop ends them and returns the first error.
@@ -130,21 +160,31 @@ func (r *run) startClients(ctx context.Context) (stop func() error) {
 func (r *run) readMetered(ctx context.Context) error {
 	for ctx.Err() == nil {
 		r.pause.RLock()
-		a := r.metered.Load()
-		status, cut, err := r.send(ctx, request{account: a.id, key: a.key, method: "GET", path: "/me", endpoint: "GET /me"})
-		a.cut.Add(int64(cut))
-		switch {
-		case err != nil: // ctx has ended
-		case status == http.StatusOK:
-			a.served.Add(1)
-		case status == http.StatusTooManyRequests:
-			a.spent.Add(1)
-		default:
-			r.reportViolation("GET /me of %s: %d", a.id, status)
-		}
+		r.read(ctx, r.metered.Load())
 		r.pause.RUnlock()
 	}
 	return nil
+}
+
+// meteredRequest is the request that uses up quotas.
+func (a *metered) meteredRequest() request {
+	return request{account: a.id, key: a.key, method: "GET", path: "/me", endpoint: "GET /me"}
+}
+
+// read sends a request of an account to the instances of the balancer, and returns its status.
+func (r *run) read(ctx context.Context, a *metered) (status int) {
+	status, cut, err := r.send(ctx, a.meteredRequest())
+	a.cut.Add(int64(cut))
+	switch {
+	case err != nil: // ctx has ended
+	case status == http.StatusOK:
+		a.served.Add(1)
+	case status == http.StatusTooManyRequests:
+		a.spent.Add(1)
+	default:
+		r.reportViolation("GET /me of %s: %d", a.id, status)
+	}
+	return status
 }
 
 // writeSites writes the sites of one client in turn, each with a new name.
@@ -176,11 +216,7 @@ func (r *run) send(ctx context.Context, q request) (status, cut int, err error) 
 	for {
 		at := r.balancer[int(r.next.Add(1))%instances]
 		to := at.target.Load()
-		call := r.model.Begin(model.Operation{
-			Text: q.method + " " + q.path, Account: q.account, Endpoint: q.endpoint, Key: keyLabel, Weight: 1, OnPlaces: q.command,
-		}, time.Now())
-		a := q.send(ctx, to.host)
-		r.model.End(call, model.Answer{Status: a.status, Body: a.body, IsSent: !a.isRefused()}, time.Now())
+		a := r.sendOnce(ctx, q, to.host, 0)
 		switch {
 		case ctx.Err() != nil:
 			return 0, cut, ctx.Err()
@@ -200,6 +236,16 @@ func (r *run) send(ctx context.Context, q request) (status, cut int, err error) 
 			return 0, cut, err
 		}
 	}
+}
+
+// sendOnce sends a request to one instance, which has a number, and has the model check the answer.
+func (r *run) sendOnce(ctx context.Context, q request, host string, number int) answer {
+	call := r.model.Begin(model.Operation{
+		Text: q.method + " " + q.path, Instance: number, Account: q.account, Endpoint: q.endpoint, Key: keyLabel, Weight: 1, OnPlaces: q.command,
+	}, time.Now())
+	a := q.send(ctx, host)
+	r.model.End(call, model.Answer{Status: a.status, Body: a.body, IsSent: !a.isRefused()}, time.Now())
+	return a
 }
 
 // count adds an answered request to the report.

@@ -1,14 +1,15 @@
 // Package upgrade tests that old and new programs serve side by side. Three instances of the program of an earlier commit share a node and a
 // Postgres. They are exchanged one at a time for instances of this program, then for the old ones again, then for the new ones, and the upgrade
 // is finished, while clients write and use up quotas. Instances are stopped in good order only, so that every answer of 5xx is a violation;
-// package chaos does the kills.
+// package chaos does the kills. Two more instances of the old program run on after the upgrade is finished, because finish does not see them:
+// they must count nothing that the new ones count elsewhere (outdated.go).
 //
-//	Run ──> harness.BuildProgram, startServers ──> phase forth, phase back, phase forth ──> finish ──> checkEnd ──> Report
-//	             phase ──> openMetered; for each instance: exchange, checkEqual
+//	Run ──> harness.BuildProgram, startServers ──> phase forth, phase back, phase forth ──> startOutdated ──> finish
+//	             phase ──> openMetered; for each instance: exchange, checkEqual             └──> useOutdated ──> checkEnd ──> Report
 //	startClients: readMetered, writeSites ──> run.send ──> balancer: the instances in turn
 //
-// A client goes round the instances and, if a connection is refused, sends the request to the next one, as a proxy does. Every phase has an
-// account with a small quota of its own, so that the cap is reached while both programs count.
+// A client goes round the instances and, if a connection is refused, sends the request to the next one, as a proxy does. Every phase has
+// accounts with small quotas of their own, so that the caps are reached while both programs count.
 package upgrade
 
 import (
@@ -52,15 +53,18 @@ type Report struct {
 	Violations []string      `json:"violations"`
 }
 
-// Phase is one exchange of all instances, with the answers that its account got.
+// Phase is one exchange of all instances, or the life of an outdated one, with the answers that its accounts got.
 type Phase struct {
 	Name    string  `json:"name"`
-	Cap     int64   `json:"cap"`
+	Cap     int64   `json:"cap"` // of all contracts together
 	Served  int64   `json:"served"`
 	Spent   int64   `json:"spent_429"`
 	Counted int64   `json:"counted"` // by the log
 	Cut     int64   `json:"cut"`     // requests without an answer, which may be counted
-	Seconds float64 `json:"seconds"`
+	Seconds float64 `json:"seconds"` // of the exchange; until the outdated instance ended
+
+	OutdatedServed  int64 `json:"outdated_200"` // of Served, by the outdated instance
+	OutdatedRefused int64 `json:"outdated_503"` // by the outdated instance, not in Served or Spent
 }
 
 const (
@@ -83,7 +87,10 @@ type run struct {
 	model    *model.Model
 	metered  atomic.Pointer[metered]
 	accounts []*metered // of the phases so far
+	outdated []*outdated
 	pause    sync.RWMutex
+
+	sharesUsage bool // the old program knows streams that the periods of several contracts share
 
 	mu     sync.Mutex
 	report Report
@@ -148,7 +155,7 @@ func (r *run) runPhases(ctx context.Context) error {
 			return errors.Join(err, stop())
 		}
 	}
-	err := r.finish(ctx)
+	err := r.finishWithOutdated(ctx)
 	r.report.Seconds = time.Since(began).Seconds()
 	if err := errors.Join(err, stop()); err != nil {
 		return err
@@ -181,12 +188,17 @@ func (r *run) startServers(ctx context.Context) (err error) {
 }
 
 // startInstance starts an instance of the old or of this program, and gives it requests once it is ready.
-func (r *run) startInstance(ctx context.Context, s *slot, isNew bool) (err error) {
+func (r *run) startInstance(ctx context.Context, s *slot, isNew bool) error {
+	return r.startOnPostgres(ctx, s, isNew, r.Postgres)
+}
+
+// startOnPostgres is startInstance with another address of the Postgres.
+func (r *run) startOnPostgres(ctx context.Context, s *slot, isNew bool, postgres string) (err error) {
 	folder := r.workDir
 	if !isNew {
 		folder = folder.WithProgram(r.old)
 	}
-	flags := append(r.workDir.NodeFlags(nodeName), "--postgres", r.Postgres, "--no-demo")
+	flags := append(r.workDir.NodeFlags(nodeName), "--postgres", postgres, "--no-demo")
 	if s.service, err = harness.StartInstance(ctx, folder, s.name, harness.AnyPort, flags...); err != nil {
 		return err
 	}
@@ -219,14 +231,15 @@ func (r *run) exchangeAll(ctx context.Context, a *metered, toNew bool) error {
 			return err
 		}
 	}
-	a.seconds = time.Since(began).Seconds()
-	r.logf("%s: all exchanged in %.1f s", a.phase, a.seconds)
+	p := &r.report.Phases[a.phase] // which no client uses
+	p.Seconds = time.Since(began).Seconds()
+	r.logf("%s: all exchanged in %.1f s", p.Name, p.Seconds)
 	return nil
 }
 
 // openWriter opens the account whose sites are written.
 func (r *run) openWriter(ctx context.Context) error {
-	key, err := r.openAccount(ctx, writerAccount, harness.UnlimitedQuota)
+	key, err := r.openAccount(ctx, writerAccount, "", harness.UnlimitedQuota)
 	if err != nil {
 		return err
 	}
@@ -255,12 +268,15 @@ func (r *run) tearDown() error {
 			s.service.Kill()
 		}
 	}
+	var err error
+	for _, o := range r.outdated {
+		err = errors.Join(err, o.remove())
+	}
 	if r.node != nil {
 		r.node.Kill()
 	}
-	var err error
 	if r.postgres != nil {
-		err = r.postgres.Remove()
+		err = errors.Join(err, r.postgres.Remove())
 	}
 	return errors.Join(err, r.workDir.Remove())
 }
