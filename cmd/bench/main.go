@@ -52,7 +52,7 @@ func (p program) runCommand(ctx context.Context, args []string) int {
 		Name:  "bench",
 		Usage: "Measure lieudit on this machine, the raw limit beside every figure, and prove what it promises",
 		Commands: []*cli.Command{
-			p.journalCommand(), p.addressCommand(), p.placingCommand(), p.apiCommand(), p.fairnessCommand(), p.scaleCommand(), p.locationsCommand(), p.placesCommand(),
+			p.journalCommand(), p.addressCommand(), p.placingCommand(), p.apiCommand(), p.fairnessCommand(), p.scaleCommand(), p.startsCommand(), p.locationsCommand(), p.placesCommand(),
 			p.routeCommand(),
 			p.usageCommand(), p.chaosCommand(), p.strangerCommand(), p.upgradeCommand(), p.simulateCommand(),
 		},
