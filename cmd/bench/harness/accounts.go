@@ -49,7 +49,7 @@ func BootstrapNode(ctx context.Context, w WorkDir, node, first string, others ..
 
 // BootstrapInstance lets an instance make its folder and its log what the service needs, and ends it.
 func BootstrapInstance(ctx context.Context, w WorkDir, name string, flags ...string) error {
-	in, err := StartInstance(ctx, w, name, AnyPort, flags...)
+	in, err := StartInstance(ctx, w, name, AnyPort, append(flags, "--drain", "0s")...)
 	if err != nil {
 		return err
 	}
