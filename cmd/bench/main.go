@@ -1,12 +1,13 @@
 // Command bench measures lieudit and runs its chaos tests. It is a program of its own, so that the one that ships holds
 // none of it.
 //
-//	go run ./cmd/bench log|address|placing|api|fairness|scale|locations|places|route|usage|chaos|stranger|upgrade|simulate
+//	go run ./cmd/bench log|address|placing|api|fairness|scale|starts|locations|places|route|usage|chaos|stranger|upgrade|simulate
 //
 // Each command turns its flags into the Options of a package below and calls the Run of that package:
 //
 //	log, address, placing, api, locations, route   figures.go   measure.Figure, printed as tables or JSON
 //	fairness, scale                                accountscommand.go   the same
+//	starts                                         startscommand.go   the same
 //	places                                         placescommand.go   a table of files, or JSON
 //	usage, chaos, stranger, upgrade, simulate      proofs.go, strangercommand.go, upgradecommand.go, simulatecommand.go    a report with its violations, and exit code 1 if there are any; usage prints the figures of api too
 //
@@ -52,7 +53,7 @@ func (p program) runCommand(ctx context.Context, args []string) int {
 		Name:  "bench",
 		Usage: "Measure lieudit on this machine, the raw limit beside every figure, and prove what it promises",
 		Commands: []*cli.Command{
-			p.journalCommand(), p.addressCommand(), p.placingCommand(), p.apiCommand(), p.fairnessCommand(), p.scaleCommand(), p.locationsCommand(), p.placesCommand(),
+			p.journalCommand(), p.addressCommand(), p.placingCommand(), p.apiCommand(), p.fairnessCommand(), p.scaleCommand(), p.startsCommand(), p.locationsCommand(), p.placesCommand(),
 			p.routeCommand(),
 			p.usageCommand(), p.chaosCommand(), p.strangerCommand(), p.upgradeCommand(), p.simulateCommand(),
 		},

@@ -31,8 +31,8 @@ const (
 	maxExtraEvents = 6000
 )
 
-// eventsPerSharedSnapshot is eventsPerSnapshot for a stream whose snapshot has so many keys and periods.
-func eventsPerSharedSnapshot(items int) int {
+// EventsPerSharedSnapshot is the number of events after which a shared stream gets a snapshot that has so many keys and periods.
+func EventsPerSharedSnapshot(items int) int {
 	return max(eventsPerSnapshot, min(eventsPerItem*items, items+maxExtraEvents))
 }
 
@@ -125,7 +125,7 @@ func (s *activeStream) nextSnapshotPart(instanceID string) event.Event {
 			return fold.State.Snapshot(int64(s.revision))
 		}
 	case *usagefold.SharedState:
-		if len(s.snapshotParts) == 0 && s.eventsSinceSnapshot >= eventsPerSharedSnapshot(fold.Items()) && len(s.undecodable) == 0 {
+		if len(s.snapshotParts) == 0 && s.eventsSinceSnapshot >= EventsPerSharedSnapshot(fold.Items()) && len(s.undecodable) == 0 {
 			for _, part := range fold.Snapshot(instanceID, int64(s.revision)) {
 				s.snapshotParts = append(s.snapshotParts, part)
 			}

@@ -58,7 +58,7 @@ func TestWaitingForRequestsEndsAsTheyBecomeFewer(t *testing.T) {
 // TestSnapshotsAreASmallPartOfAStream bounds what they are of it, and what is read after the last one.
 func TestSnapshotsAreASmallPartOfAStream(t *testing.T) {
 	for items, want := range map[int]int{0: 1000, 2: 1000, 1000: 4000, 2000: 8000, 100_000: 106_000} {
-		if got := eventsPerSharedSnapshot(items); got != want {
+		if got := EventsPerSharedSnapshot(items); got != want {
 			t.Errorf("a stream of %d keys and periods gets a snapshot after %d events, not %d", items, got, want)
 		}
 	}

@@ -35,20 +35,23 @@ type Status struct {
 const MaxLag = 10_000
 
 // Status describes all existing generations, including those of other versions and of models that this program does not know.
-func (p *Projector) Status(ctx context.Context) ([]Status, error) {
+func (p *Projector) Status(ctx context.Context) ([]Status, error) { return p.status(ctx, MaxLag) }
+
+// status is Status with a lag that is counted up to maxLag.
+func (p *Projector) status(ctx context.Context, maxLag int) ([]Status, error) {
 	generations, err := p.registry.Generations(ctx)
 	if err != nil {
 		return nil, err
 	}
 	all := make([]Status, len(generations))
 	for i, g := range generations {
-		all[i] = p.generationStatus(ctx, g)
+		all[i] = p.generationStatus(ctx, g, maxLag)
 	}
 	return all, nil
 }
 
 // generationStatus describes one generation. An error in finding that out becomes its Reason.
-func (p *Projector) generationStatus(ctx context.Context, g sqldb.Generation) Status {
+func (p *Projector) generationStatus(ctx context.Context, g sqldb.Generation, maxLag int) Status {
 	s := Status{Model: g.Model, Version: g.Version, Generation: g.Name, State: g.State, Lag: -1}
 	at, checkpoint, err := p.readCheckpoint(ctx, g)
 	if err != nil {
@@ -64,7 +67,7 @@ func (p *Projector) generationStatus(ctx context.Context, g sqldb.Generation) St
 		return s
 	}
 	s.IsServedHere, s.IsDiverged = g.IsOf(m.ReadModel) && g.State == sqldb.Serving, p.registry.IsDiverged(g)
-	if s.Lag, s.WaitingSince, err = p.measureLag(ctx, checkpoint, m); err != nil && s.Reason == "" {
+	if s.Lag, s.WaitingSince, err = p.measureLag(ctx, checkpoint, m, maxLag); err != nil && s.Reason == "" {
 		s.Reason = err.Error()
 	}
 	return s
@@ -83,9 +86,9 @@ func (p *Projector) readCheckpoint(ctx context.Context, g sqldb.Generation) (at 
 	return at, checkpoint, err
 }
 
-// measureLag counts the events of a model's categories after a checkpoint, up to MaxLag, and returns when the first of them
+// measureLag counts the events of a model's categories after a checkpoint, up to maxLag, and returns when the first of them
 // was recorded.
-func (p *Projector) measureLag(ctx context.Context, checkpoint eventstore.Checkpoint, m Model) (n int, since time.Time, err error) {
+func (p *Projector) measureLag(ctx context.Context, checkpoint eventstore.Checkpoint, m Model, maxLag int) (n int, since time.Time, err error) {
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
 	for s, err := range p.storeOf(m).ReadAll(ctx, checkpoint, m.Categories()) {
@@ -97,7 +100,7 @@ func (p *Projector) measureLag(ctx context.Context, checkpoint eventstore.Checkp
 				since = s.Event.Time
 			}
 		}
-		if n == MaxLag {
+		if n == maxLag {
 			break
 		}
 	}
@@ -119,9 +122,10 @@ func (p *Projector) CaughtUp(ctx context.Context) error {
 	return p.checkServed(ctx, func(s Status) bool { return !s.IsDiverged })
 }
 
-// checkServed is Ready for the served generations that isChecked selects.
+// checkServed is Ready for the served generations that isChecked selects. It counts no lag beyond readyLag: counting reads the log, and
+// readiness is asked for most often while read models are filled, which read it too.
 func (p *Projector) checkServed(ctx context.Context, isChecked func(Status) bool) error {
-	all, err := p.Status(ctx)
+	all, err := p.status(ctx, readyLag+1)
 	if err != nil {
 		return err
 	}
@@ -136,7 +140,7 @@ func (p *Projector) checkServed(ctx context.Context, isChecked func(Status) bool
 		case s.Reason != "":
 			err = errors.Join(err, fmt.Errorf("%s: %s", s.Generation, strings.TrimPrefix(s.Reason, s.Generation+": "))) // databases name it too
 		case s.Lag > readyLag:
-			err = errors.Join(err, fmt.Errorf("%s: %d events behind", s.Generation, s.Lag))
+			err = errors.Join(err, fmt.Errorf("%s: more than %d events behind", s.Generation, readyLag))
 		}
 	}
 	for _, m := range p.models {

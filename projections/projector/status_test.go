@@ -1,8 +1,10 @@
 package projector_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"slices"
 	"strings"
 	"testing"
@@ -13,6 +15,7 @@ import (
 	"lieudit/eventstore/deadlinetest"
 	"lieudit/eventstore/sqldb"
 	"lieudit/eventstore/sqldb/sqldbtest"
+	"lieudit/projections/account"
 	"lieudit/projections/projector"
 	"lieudit/projections/projector/projectortest"
 	"lieudit/schemas/event"
@@ -166,4 +169,45 @@ func TestUnreadableAccountsAreListedOnceAcrossGenerations(t *testing.T) {
 			t.Errorf("got %v, want a and c, each once", found)
 		}
 	})
+}
+
+// countingLog counts the events that are read from the log.
+type countingLog struct {
+	eventstore.Store
+	read int
+}
+
+func (l *countingLog) ReadAll(ctx context.Context, after eventstore.Checkpoint, filter eventstore.Filter) iter.Seq2[eventstore.Signal, error] {
+	return func(yield func(eventstore.Signal, error) bool) {
+		for s, err := range l.Store.ReadAll(ctx, after, filter) {
+			if l.read++; !yield(s, err) {
+				return
+			}
+		}
+	}
+}
+
+func TestReadinessReadsNoMoreOfTheLogThanItNeeds(t *testing.T) {
+	t.Parallel()
+	s := newCluster(t, t.TempDir())
+	i := s.startInstance(t)
+	i.awaitPosition(t, projectortest.AppendAccountRange(t, s.log, s.codec, 0, 1))
+	i.stop()
+	projectortest.AppendAccountRange(t, s.log, s.codec, 1, 1500)
+	registry, err := sqldb.OpenRegistry(s.address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer registry.Close()
+	log := &countingLog{Store: s.log}
+	p := projector.New(log, s.codec, registry, account.Model)
+	if err := p.Ready(t.Context()); err == nil || !strings.Contains(err.Error(), "more than 500 events behind") {
+		t.Errorf("got %v, want that the model is behind", err)
+	}
+	if log.read == 0 || log.read > 501 {
+		t.Errorf("%d events were read, want 501 at most", log.read)
+	}
+	if all, err := p.Status(t.Context()); err != nil || !slices.ContainsFunc(all, func(s projector.Status) bool { return s.Lag >= 1499 }) {
+		t.Errorf("the status is %+v, %v, want the whole lag", all, err)
+	}
 }

@@ -99,33 +99,14 @@ func (r *run) measureStarts(ctx context.Context) error {
 
 const nodeName = "node"
 
-// bootstrap lets an instance make the log what the service needs, and ends it and its node. The other instances get a copy of its vault,
-// since a log has one.
-func (r *run) bootstrap(ctx context.Context) (err error) {
-	if r.node, err = harness.StartNode(ctx, r.WorkDir, nodeName); err != nil {
-		return err
+// bootstrap makes the node's log what the service needs, and the folders of the instances.
+func (r *run) bootstrap(ctx context.Context) error {
+	names := make([]string, len(r.instances))
+	for n := range names {
+		names[n] = instanceName(n)
 	}
-	first, err := harness.StartInstance(ctx, r.WorkDir, "first", harness.AnyPort, r.NodeFlags(nodeName)...)
-	if err != nil {
-		return err
-	}
-	defer first.Kill()
-	if err := first.WaitReady(ctx); err != nil {
-		return err
-	}
-	if err := errors.Join(first.Stop(), r.node.Stop()); err != nil {
-		return err
-	}
-	vault, err := os.ReadFile(filepath.Join(first.DataDir, vaultFile))
-	for n := range r.instances {
-		folder := r.Path(instanceName(n))
-		err = errors.Join(err, os.Mkdir(folder, 0o700), os.WriteFile(filepath.Join(folder, vaultFile), vault, 0o600))
-	}
-	return err
+	return harness.BootstrapNode(ctx, r.WorkDir, nodeName, "first", names...)
 }
-
-// vaultFile is the file of the vault in an instance's folder.
-const vaultFile = "vault.db"
 
 // instanceName returns the name of the n-th instance, which names its folder.
 func instanceName(n int) string { return fmt.Sprintf("service-%d", n) }
@@ -296,20 +277,6 @@ func readMemory(ctx context.Context, in *harness.Instance) (m memory, err error)
 		return m, err
 	}
 	m.heap = int64(heap)
-	m.resident, err = residentBytes(in.PID())
+	m.resident, err = measure.ResidentBytesOf(in.PID())
 	return m, err
-}
-
-// residentBytes reads the memory of a process that is in RAM. It needs Linux; 0 elsewhere.
-func residentBytes(pid int) (int64, error) {
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/statm", pid))
-	if errors.Is(err, os.ErrNotExist) {
-		return 0, nil
-	}
-	if err != nil {
-		return 0, err
-	}
-	var size, resident int64
-	_, err = fmt.Sscan(string(text), &size, &resident)
-	return resident * int64(os.Getpagesize()), err
 }
