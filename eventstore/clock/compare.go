@@ -13,17 +13,14 @@ func (c *Clock) IsCompared() bool { return c.isCompared }
 
 // Comparison compares the clock with the log's time at which an event is recorded.
 type Comparison struct {
-	clock   *Clock
-	wall    time.Time
-	elapsed time.Duration
+	clock *Clock
+	began time.Duration // elapsed time, with what the machine had slept
 }
 
 // BeginComparison must be called before the event is appended.
 func (c *Clock) BeginComparison() Comparison {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	wall, elapsed := c.readTogether()
-	return Comparison{c, wall, elapsed}
+	_, elapsed := c.read()
+	return Comparison{c, elapsed + c.slept()}
 }
 
 // maxComparison is the longest append whose time can be compared.
@@ -43,17 +40,20 @@ func (b Comparison) End(recorded time.Time) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	wall, elapsed := c.readTogether()
-	if elapsed-b.elapsed > maxComparison {
+	slept := c.slept()
+	passed := elapsed + slept - b.began
+	if passed > maxComparison {
 		return ErrTooSlow
 	}
 	c.hasCompared = true
-	// If the wall clock is right, the event was recorded between its two readings.
-	difference := max(recorded.Sub(wall), b.wall.Sub(recorded), 0)
+	// If the wall clock is right, the event was recorded between passed ago and now. What the wall clock was at the beginning does not
+	// count: after a jump since, any time may be between that and now.
+	difference := max(recorded.Sub(wall), wall.Add(-passed).Sub(recorded), 0)
 	offset := wall.UnixNano() - int64(elapsed)
 	if difference > MaxJump {
-		offset = recorded.UnixNano() - int64(b.elapsed)
+		offset = recorded.Add(passed).UnixNano() - int64(elapsed)
 	}
-	c.setOffset(offset, c.slept())
+	c.setOffset(offset, slept)
 	_, err := c.checkWall()
 	return err
 }

@@ -64,6 +64,45 @@ func TestAClockThatDiffersFromTheLogsIsNotBelieved(t *testing.T) {
 	}
 }
 
+// Only what the wall clock is at the end of a comparison counts.
+func TestAClockThatJumpsDuringAComparisonIsNotBelieved(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ before, during time.Duration }{
+		{0, 40 * day}, {0, -40 * day}, {-8 * time.Minute, 40 * day}, {40 * day, -80 * day}, {-40 * day, 40 * day}, {8 * time.Minute, -8 * time.Minute},
+	} {
+		m := newMachine()
+		compared := newComparedClock(m)
+		if err := m.compare(compared, 0, time.Second); err != nil {
+			t.Fatal(err)
+		}
+		m.set(c.before)
+		b := compared.BeginComparison()
+		m.set(c.during)
+		wrong := c.before + c.during
+		err := b.End(m.wall.Add(-wrong))
+		if (err == nil) != (wrong == 0) {
+			t.Errorf("wrong by %v, then by %v: %v", c.before, wrong, err)
+		}
+		m.check(t, compared, wrong)
+	}
+}
+
+// A machine that wakes up cannot tell whether the event was recorded before it slept.
+func TestAnAppendDuringWhichTheMachineSleptTellsNothing(t *testing.T) {
+	t.Parallel()
+	m := newMachine()
+	c := newComparedClock(m)
+	if err := m.compare(c, 0, time.Second); err != nil {
+		t.Fatal(err)
+	}
+	b, recorded := c.BeginComparison(), m.wall
+	m.sleep(time.Hour)
+	if err := b.End(recorded); !errors.Is(err, clock.ErrTooSlow) {
+		t.Errorf("got %v", err)
+	}
+	m.check(t, c, 0)
+}
+
 func TestAnAppendThatTookLongTellsNothing(t *testing.T) {
 	t.Parallel()
 	m := newMachine()

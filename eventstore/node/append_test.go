@@ -2,6 +2,7 @@ package node_test
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -15,6 +16,7 @@ import (
 	api "github.com/EventStore/EventStore-Client-Go/v4/protos/streams"
 	"github.com/google/uuid"
 	"google.golang.org/genproto/googleapis/rpc/code"
+	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/types/known/durationpb"
@@ -22,6 +24,7 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"lieudit/eventstore"
+	"lieudit/eventstore/deadlinetest"
 	"lieudit/eventstore/node"
 )
 
@@ -294,6 +297,31 @@ func sendBatch(t *testing.T, call api.Streams_BatchAppendClient, r *api.BatchApp
 		t.Fatalf("answer to %s, want one to %s", got, want)
 	}
 	return resp
+}
+
+// A handler that stayed would keep its memory until the node stops, and a client that reconnects has eight each time.
+func TestACancelledPipelineEndsInTheNodeToo(t *testing.T) {
+	t.Parallel()
+	var running atomic.Int64
+	s := serveFolderWith(t, t.TempDir(), socketAddress(t), node.Options{
+		StreamInterceptor: func(srv any, stream grpc.ServerStream, _ *grpc.StreamServerInfo, handle grpc.StreamHandler) error {
+			running.Add(1)
+			defer running.Add(-1)
+			return handle(srv, stream)
+		},
+	})
+	t.Cleanup(s.stop)
+	client := api.NewStreamsClient(s.conn(t))
+	for range 64 { // which of two reasons to end the receiver sees first is chance
+		ctx, cancel := context.WithCancel(t.Context())
+		call, err := client.BatchAppend(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		sendBatch(t, call, batch("c", 1))
+		cancel()
+	}
+	deadlinetest.WaitUntil(t, deadlinetest.DefaultLimit, "the end of all handlers", func() bool { return running.Load() == 0 })
 }
 
 func TestPipelinedBatchesKeepTheOrderOfTheirStream(t *testing.T) {

@@ -52,7 +52,7 @@ type batchAppender struct {
 }
 
 // BatchAppend makes appends as they arrive and answers each one with its correlation id. It returns when the client
-// has sent all and every append is answered, or when the node stops.
+// has sent all and every append is answered, when the call is cancelled or its connection lost, or when the node stops.
 func (s *streamsService) BatchAppend(call streams.Streams_BatchAppendServer) error {
 	b := &batchAppender{node: s.node, call: call, openBatches: map[uuid.UUID]*batch{}, queues: map[string][]*batch{}, inFlightBytes: semaphore.NewWeighted(maxInFlightBytes)}
 	defer b.workers.Wait()
@@ -70,6 +70,8 @@ func (s *streamsService) BatchAppend(call streams.Streams_BatchAppendServer) err
 			if err := b.handleRequest(call.Context(), a.req); err != nil {
 				return err
 			}
+		case <-call.Context().Done(): // receiveRequests may end without passing its error on
+			return call.Context().Err()
 		case <-s.drainCtx.Done():
 			return notReady()
 		}
