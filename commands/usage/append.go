@@ -25,8 +25,8 @@ const (
 	// hardly more events than that.
 	eventsPerSnapshot = 1000
 
-	// A shared stream with many keys and periods gets one after eventsPerItem events for each of them, so that snapshots are a small part
-	// of the stream; but after no more than maxExtraEvents on top of one for each, which a log on a server is read in a second.
+	// A shared stream gets one after eventsPerItem events for each of its keys and periods, so that snapshots stay a small part of it, and
+	// at the latest after one event for each and maxExtraEvents, which take a second to read from a log on a server.
 	eventsPerItem  = 4
 	maxExtraEvents = 6000
 )
@@ -139,7 +139,7 @@ func (s *activeStream) nextSnapshotPart(instanceID string) event.Event {
 	return nil
 }
 
-// appendUntilFolded sends an append until it is on the log and in the fold. No other batch of the period is appended before its outcome
+// appendUntilFolded sends an append until it is on the log and in the fold. No other batch of the stream is appended before its outcome
 // is known, whatever time that takes. It gives up only if certainly nothing was added, if the period is retired, or
 // if the meter ends; mayBeOnLog then reports whether the events may be on the log.
 func (b *batch) appendUntilFolded(ctx context.Context, prepared preparedAppend) error {

@@ -147,7 +147,7 @@ func (m *Meter) foldPeriod(ctx context.Context, ref event.PeriodRef) (*foldedPer
 // foldOwn folds the own stream of a period.
 func (m *Meter) foldOwn(ctx context.Context, ref event.PeriodRef) (*foldedPeriod, error) {
 	f := &foldedPeriod{PeriodUsage: usagefold.NewPeriodUsage(), ref: ref, stream: usagefold.StreamName(ref.Contract, ref.First), revision: eventstore.NoStream}
-	err := m.foldFrom(ctx, f.stream, 0, func(e event.Event, r eventstore.RecordedEvent) {
+	err := m.foldFrom(ctx, f.stream, 0, nil, func(e event.Event, r eventstore.RecordedEvent) {
 		switch e := e.(type) {
 		case event.UsageCountedIn:
 			f.countedIn = e.Stream
@@ -169,7 +169,7 @@ type sharedFold struct {
 	next    eventstore.Revision
 }
 
-// newSharedFold begins a fold. What the own streams of the periods state of them is forgotten.
+// newSharedFold begins a fold, which replaces what the own streams of the periods state.
 func newSharedFold(stream string, periods []*foldedPeriod) *sharedFold {
 	s := &sharedFold{stream: stream, periods: map[event.PeriodRef]*foldedPeriod{}}
 	for _, f := range periods {
@@ -179,9 +179,13 @@ func newSharedFold(stream string, periods []*foldedPeriod) *sharedFold {
 	return s
 }
 
-// readOn folds what the stream has since.
+// readOn folds the events after the last one that was read. One that cannot be decoded stops its own period alone.
 func (s *sharedFold) readOn(ctx context.Context, m *Meter) error {
-	err := m.foldFrom(ctx, s.stream, s.next, func(e event.Event, r eventstore.RecordedEvent) {
+	isOther := func(r eventstore.RecordedEvent) bool {
+		ref, ok := event.DecodePeriodRef(r.Data)
+		return ok && s.periods[ref] == nil
+	}
+	err := m.foldFrom(ctx, s.stream, s.next, isOther, func(e event.Event, r eventstore.RecordedEvent) {
 		for _, part := range s.state.Apply(e, r.Time) {
 			if f := s.periods[part.PeriodRef]; f != nil {
 				f.Lines.Apply(part.Event, part.Verdict)
@@ -198,14 +202,15 @@ func (s *sharedFold) readOn(ctx context.Context, m *Meter) error {
 	return err
 }
 
-// foldFrom calls fold with the events of a stream, from a revision on.
-func (m *Meter) foldFrom(ctx context.Context, stream string, from eventstore.Revision, fold func(event.Event, eventstore.RecordedEvent)) error {
+// foldFrom calls fold with the events of a stream, from a revision on. It fails at an event that cannot be decoded, unless isOther says that
+// it does not matter; fold then gets no event.
+func (m *Meter) foldFrom(ctx context.Context, stream string, from eventstore.Revision, isOther func(eventstore.RecordedEvent) bool, fold func(event.Event, eventstore.RecordedEvent)) error {
 	for r, err := range m.store.ReadStream(ctx, stream, from, eventstore.Forward) {
 		if err != nil {
 			return fmt.Errorf("read %s: %w", stream, err)
 		}
 		e, err := event.Decode(r.Type, r.Data)
-		if err != nil {
+		if err != nil && (isOther == nil || !isOther(r)) {
 			return fmt.Errorf("%s@%d: %w", stream, r.Revision, err)
 		}
 		fold(e, r)

@@ -181,7 +181,8 @@ func (m *Meter) forEachPeriodOf(account string, do func(*activePeriod) error) (e
 	return err
 }
 
-// retireIfIdle retires a period. One with a stream of its own stays while that is being flushed.
+// retireIfIdle retires a period in a shared stream at once, and one with a stream of its own unless that is being flushed. It returns whether
+// the period is retired.
 func (p *activePeriod) retireIfIdle() bool {
 	if isShared(p.name) || p.queue.retireIfIdle() {
 		p.isEvicted.Store(true)

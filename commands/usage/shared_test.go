@@ -388,6 +388,22 @@ func TestAPeriodInASharedStreamIsClosedOnceWithAllItsLines(t *testing.T) {
 	}
 }
 
+// An event that this program cannot decode keeps the period that it names open, and no other one of its stream.
+func TestAnEventThatCannotBeDecodedKeepsNoOtherPeriodOpen(t *testing.T) {
+	t.Parallel()
+	s := newClosingSetting(t, 3)
+	shared := usagefold.SharedStreamName(usagefold.MonthOf(s.period.First), 0)
+	other, _ := json.Marshal(event.PeriodRef{Contract: "b", First: s.period.First})
+	appendRaw(t, s.log, shared, "usage.of-a-later-program.v1", string(other))
+	if err := s.newMeter().ClosePeriods(t.Context(), usage.ContractPeriod{Contract: "b", Period: s.period}); err == nil {
+		t.Error("the period was closed that has the event")
+	}
+	if err := s.newMeter().ClosePeriods(t.Context(), usage.ContractPeriod{Contract: "a", Period: s.period}); err != nil {
+		t.Error(err)
+	}
+	s.checkClosed(t)
+}
+
 // A closed period is corrected from its own stream alone: the shared one may have been dropped.
 func TestAClosedPeriodNeedsItsSharedStreamNoMore(t *testing.T) {
 	t.Parallel()

@@ -28,13 +28,13 @@ type activeStream struct {
 
 	mu                  sync.RWMutex // of what follows
 	fold                usagefold.StreamState
-	revision            eventstore.Revision      // of the last folded event
-	lastEventID         uuid.UUID                // of the same; uuid.Nil after a snapshot was restored. Used by batches alone
-	eventsSinceSnapshot int                      // folded since the last snapshot in the stream
-	snapshotParts       []event.Event            // of a snapshot that is being written, those that are not on the log
-	undecodable         map[event.PeriodRef]bool // periods that have an event which cannot be decoded; only in a shared stream
-	lastPrepared        preparedAppend           // the last append of this instance
-	tickVerdicts        map[event.PeriodRef]usagefold.Verdict
+	revision            eventstore.Revision                   // of the last folded event
+	lastEventID         uuid.UUID                             // of the same; uuid.Nil after a snapshot was restored. Used by batches alone
+	eventsSinceSnapshot int                                   // folded since the last snapshot, or part of one, in the stream
+	snapshotParts       []event.Event                         // of a snapshot that is being written, those that are not on the log
+	undecodable         map[event.PeriodRef]bool              // periods that have an event which cannot be decoded; only in a shared stream
+	lastPrepared        preparedAppend                        // the last append of this instance
+	tickVerdicts        map[event.PeriodRef]usagefold.Verdict // on the tick of lastPrepared
 }
 
 // activePeriod is a period whose requests this instance counts, in its own stream or in a shared one.
@@ -109,7 +109,7 @@ func (p *activePeriod) billingDay(now time.Time) plan.Date { return plan.DateOf(
 // isRetired reports whether no more requests may be counted through the period.
 func (p *activePeriod) isRetired() bool { return p.isEvicted.Load() || p.activeStream.isRetired() }
 
-// retirePeriod ends the use of a period for all but refunds, and that of its stream if no other period is in it.
+// retirePeriod ends the use of a period for all but refunds, and that of its stream if that is the period's own.
 func (p *activePeriod) retirePeriod() {
 	p.isEvicted.Store(true)
 	if !isShared(p.name) {
@@ -155,8 +155,7 @@ func (m *Meter) readStream(ctx context.Context, name string, last preparedAppend
 	return s, s.catchUp(ctx)
 }
 
-// restoreFrom begins with the snapshot that an event ends, and reports whether it does: whether the event is a snapshot, or the last part
-// of one that was missing.
+// restoreFrom takes the next event of a backward read. Once that completes a snapshot, it restores the fold from it and returns true.
 func (s *activeStream) restoreFrom(r eventstore.RecordedEvent, parts *usagefold.SnapshotParts) (isRestored bool, err error) {
 	switch r.Type {
 	case (event.UsageSnapshotTaken{}).EventType(), (event.SharedUsageSnapshotTaken{}).EventType():
@@ -202,8 +201,8 @@ func (s *activeStream) catchUp(ctx context.Context) error {
 	return nil
 }
 
-// stopPeriodOf stops the counting in the period that an event names which cannot be decoded. It returns false if the event names none,
-// so that nothing can be counted in its stream.
+// stopPeriodOf is for an event that cannot be decoded: it stops counting in the period that the event names. It returns false if the event
+// names none; then nothing can be counted in the whole stream.
 func (s *activeStream) stopPeriodOf(r eventstore.RecordedEvent) bool {
 	ref, ok := event.DecodePeriodRef(r.Data)
 	if !ok || !isShared(s.name) {

@@ -17,7 +17,10 @@
 // Periods that are open when the log's format is raised go on in their own streams until they end. A program that does not know shared
 // streams cannot decode UsageCountedIn, and so cannot count what is counted elsewhere.
 //
-// One request passes through the files in this order:
+// A contract is an account that pays, for itself or as an agency for its sub-clients. Its period is a month of its own, and a line of the
+// period is how many requests an account made on a day with a key to an endpoint.
+//
+// One request passes through the files in this order; from batch.go on in a worker of its stream, of which one runs at a time:
 //
 //	admit.go    Charge ──> the activePeriod of the contract that pays, with the account's cap in it
 //	queue.go    submit ──> a pendingRequest, which waits for the next batch of its period's stream
@@ -82,7 +85,8 @@ type Terms func(account string, at time.Time) (grant.Terms, bool)
 // Meter counts the requests of one instance. It is safe for concurrent use. Run must be running: it ends the Meter's
 // goroutines and makes revocations reach the periods.
 type Meter struct {
-	// Shards is over how many streams the contracts of a month are spread that this instance opens. It must not change once Run runs.
+	// Shards is the number of shared streams of each month that this instance is the first to open: at least 1. It must not change once Run
+	// runs.
 	Shards int64
 
 	store       eventstore.Store
@@ -102,7 +106,7 @@ type Meter struct {
 	requestPool sync.Pool    // of *pendingRequest
 	tasks       sharedTasks
 
-	// The path of a request, see admit.go to fold.go.
+	// The path of a request, see the package comment.
 	isFailing       atomic.Bool        // the last batch failed, and that was logged
 	eventsAppended  atomic.Int64       // by batches
 	requestsCounted atomic.Int64       // and answered with success

@@ -42,7 +42,7 @@ func (oneKeyVault) ForgetKeys() {}
 var logFormat = event.SharedUsageFormat
 
 // ofSharedStreams are the tests of shared_test.go, which are about shared streams alone.
-const ofSharedStreams = "^(TestRequestsOfDifferentContractsShareTicks|TestPeriodsStayWhereTheyWereOpenedWhenTheFormatIsRaised|TestAnOlderProgramCountsNothingThatItCannotRead|TestAnEventThatCannotBeDecodedStopsItsContractAlone|TestAReaderBeginsAtTheSnapshotOfASharedStream|TestTheFirstInstanceDecidesHowManyShardsAMonthHas|TestAPeriodInASharedStreamIsClosedOnceWithAllItsLines|TestAClosedPeriodNeedsItsSharedStreamNoMore)$"
+const ofSharedStreams = "^(TestRequestsOfDifferentContractsShareTicks|TestPeriodsStayWhereTheyWereOpenedWhenTheFormatIsRaised|TestAnOlderProgramCountsNothingThatItCannotRead|TestAnEventThatCannotBeDecodedStopsItsContractAlone|TestAReaderBeginsAtTheSnapshotOfASharedStream|TestTheFirstInstanceDecidesHowManyShardsAMonthHas|TestAPeriodInASharedStreamIsClosedOnceWithAllItsLines|TestAClosedPeriodNeedsItsSharedStreamNoMore|TestAnEventThatCannotBeDecodedKeepsNoOtherPeriodOpen)$"
 
 // TestMain runs all tests twice: over logs whose contracts share streams, and then, but for those of shared_test.go, over logs in which each
 // period has a stream of its own.

@@ -10,9 +10,9 @@ import (
 	"lieudit/schemas/table"
 )
 
-// sumCache keeps sums of lines. A period's lines follow from the events of its streams, so that sums stay right for as long as they have
-// as many entries: pages ask for the same sums twice a second. A log that was restored from an older backup may have as many entries again,
-// and they are others; its read model is another generation. The zero value is ready. It is safe for concurrent use.
+// sumCache keeps sums of lines, for which open pages ask twice a second. They are right while the period has the same number of entries: of
+// events in its streams. A log that was restored from a backup can come to that number with other events, but its read model is then another
+// generation. The zero value is ready for use. It is safe for concurrent use.
 type sumCache struct {
 	mu   sync.Mutex
 	sums map[string]cachedSums
@@ -80,7 +80,7 @@ func (c *Reader) loadSums(ctx context.Context, db *sqldb.DB, u *Summary, q Query
 	if err := u.sumLines(ctx, db, q); err != nil {
 		return err
 	}
-	others := false // lines of another contract, whose stream would decide as well
+	others := false // another contract paid too: the entries are not those of its period
 	err := db.QueryRow(ctx, "select exists (select 1 from {usage_line} where first = ? and account = ? and (contract < ? or contract > ?))",
 		q.First.String(), q.Account, u.Contract, u.Contract).Scan(&others)
 	if err == nil && !others {

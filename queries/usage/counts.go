@@ -57,10 +57,10 @@ func (q CountQuery) selects(account string, l Line) bool {
 	return account == q.Account && l.Requests != 0 && (q.Day == (plan.Date{}) || l.Day == q.Day) && (q.Key == "" || l.Key == q.Key) && (q.Endpoint == "" || l.Endpoint == q.Endpoint)
 }
 
-// Counts yields the parts of an account's lines in the order of the log: what was counted first comes first, and later calls yield the
-// same parts and perhaps more after them. Their requests add up to the lines of SummarizeAccount. It folds the period's own stream from
-// its first event, because only that decides whether a tick counts. Of a shared stream, which has the ticks of all other customers too,
-// it folds the part between the first and the last event of the lines. An error is the last element.
+// Counts yields the parts of an account's lines, for each contract that paid in turn, in the order of the log: later calls yield the same
+// parts and perhaps more after those of a contract. Their requests add up to the lines of SummarizeAccount. It folds the stream in which
+// the period is counted, because only that decides whether a tick counts: the period's own from the first event, a shared one, which has
+// the ticks of all other customers too, from the last snapshot before the lines to their last event. An error is the last element.
 func (r *CountReader) Counts(ctx context.Context, q CountQuery) iter.Seq2[Count, error] {
 	return func(yield func(Count, error) bool) {
 		contracts, err := r.Read.contractsOf(ctx, q)

@@ -115,8 +115,8 @@ type UsageCountedIn struct {
 	Stream string `json:"stream"`
 }
 
-// UsageLinesStated states what a period comes to before it is closed: accounts and lines, of which an event has some. A closing is for
-// the lines of all events since UsageCountedIn.
+// UsageLinesStated copies accounts and lines of an ended period from the shared stream to its own. A large period needs several; the
+// UsageClosed after them covers the lines of all.
 type UsageLinesStated struct {
 	PeriodRef
 	Next     plan.Date           `json:"next"`
@@ -125,7 +125,7 @@ type UsageLinesStated struct {
 	Lines    []UsageLineStated   `json:"lines,omitempty"`
 }
 
-// UsageLineStated is how many requests count.
+// UsageLineStated is a line of the period.
 type UsageLineStated struct {
 	Day plan.Date `json:"day"`
 	UsageCount

@@ -12,7 +12,7 @@ import (
 //
 //	events ──► SharedNeeds ──rows──► SharedPart.Add… ──events──► SharedPart.Apply ──PeriodEvent──► rows
 
-// SharedNeeds collects what the verdicts on some events of a shared stream depend on. The zero SharedNeeds is of no event. The periods of
+// SharedNeeds collects what the verdicts on some events of a shared stream depend on. The zero SharedNeeds is ready for use. The periods of
 // numbered keys are known only once the keys are.
 type SharedNeeds struct {
 	KeyNumbers      map[int64]bool
@@ -23,7 +23,7 @@ type SharedNeeds struct {
 	Periods         map[event.PeriodRef]bool
 }
 
-// Add adds an event.
+// Add notes what the verdicts on an event depend on.
 func (n *SharedNeeds) Add(e event.Event) {
 	if n.Periods == nil {
 		*n = SharedNeeds{map[int64]bool{}, map[int64]bool{}, map[event.UsedKey]bool{}, map[string]bool{}, map[string]bool{}, map[event.PeriodRef]bool{}}

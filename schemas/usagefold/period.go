@@ -50,7 +50,7 @@ const (
 	Counted       Verdict = iota // it counts
 	Duplicate                    // it repeats an earlier event, or is older than one that counted
 	PeriodNotOpen                // the period has not begun
-	PeriodClosed                 // the period is closed
+	PeriodClosed                 // the period is closed, or its counting has ended
 	KeyRevoked                   // one of its keys is revoked
 	AccountClosed                // one of its accounts, or the contract, is closed
 	CapUnknown                   // one of its accounts has no cap yet

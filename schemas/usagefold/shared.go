@@ -236,7 +236,7 @@ func (d *tickDivision) add(ref event.PeriodRef, verdict Verdict, c event.UsageCo
 	}
 }
 
-// isBefore reports whether lines of a period come after those of this tick, as CompareLines sorts them.
+// isBefore reports whether the period of this tick comes before another one, as CompareLines sorts them.
 func (e PeriodEvent) isBefore(ref event.PeriodRef) bool {
 	return cmp.Or(strings.Compare(e.Contract, ref.Contract), compareDates(e.First, ref.First)) < 0
 }
