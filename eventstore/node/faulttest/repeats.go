@@ -63,10 +63,13 @@ func (c *repeatedCall) RecvMsg(m any) error {
 }
 
 // dropRepeat reports whether a request belongs to a repeat, and has the repeat answered if the request is its last. Otherwise the batch
-// is in flight from its first event on.
+// is in flight from its first event on. After the end of the call the node may still receive a batch, and does not append it.
 func (c *repeatedCall) dropRepeat(req *streams.BatchAppendReq) bool {
 	c.repeats.mu.Lock()
 	defer c.repeats.mu.Unlock()
+	if c.isOver {
+		return false
+	}
 	batch := req.GetCorrelationId().String()
 	if _, isKnown := c.received[batch]; !isKnown && !c.dropped[batch] && len(req.GetProposedMessages()) > 0 {
 		id := req.GetProposedMessages()[0].GetId().String()
@@ -86,13 +89,11 @@ func (c *repeatedCall) dropRepeat(req *streams.BatchAppendReq) bool {
 	return true
 }
 
-// answerLater answers a dropped repeat after the timeout, unless the call ends first. The caller holds repeats.mu.
+// answerLater answers a dropped repeat after the timeout, unless the call ends first. The caller holds repeats.mu, and the call is not
+// over.
 func (c *repeatedCall) answerLater(req *streams.BatchAppendReq) {
 	response := timeout()
 	response.CorrelationId, response.StreamIdentifier = req.GetCorrelationId(), req.GetOptions().GetStreamIdentifier()
-	if c.isOver {
-		return
-	}
 	c.answers.Go(func() {
 		if clock.Sleep(c.Context(), c.repeats.timeout) {
 			_ = c.send(response) // it fails only if the call is over
