@@ -84,9 +84,18 @@ func Evolve(s *State, rec commands.Record) {
 	case event.AccountClosed:
 		s.ClosedAt = rec.At
 	case event.AccountErased:
-		s.Name, s.Erased = "", true
+		s.erase()
 	default:
 		evolveKeys(s, rec)
+	}
+}
+
+// erase drops the personal texts. The vault alone does not hide them: it may keep the data key in memory for a while after
+// another instance has destroyed it.
+func (s *State) erase() {
+	s.Name, s.Erased = "", true
+	for _, k := range s.Keys {
+		k.Label, k.Reason = "", ""
 	}
 }
 
@@ -109,7 +118,10 @@ func evolveKeys(s *State, rec commands.Record) {
 		}
 	case event.KeyRevoked:
 		if k, ok := s.Keys[e.Key]; ok {
-			k.RevokedAt, k.RevokedBy, k.Reason = rec.At, rec.Actor, rec.Reason
+			k.RevokedAt, k.RevokedBy = rec.At, rec.Actor
+			if !s.Erased {
+				k.Reason = rec.Reason
+			}
 		}
 	case event.KeyOriginsChanged:
 		if k, ok := s.Keys[e.Key]; ok {

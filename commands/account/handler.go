@@ -9,6 +9,7 @@ import (
 
 	"lieudit/commands"
 	"lieudit/eventstore"
+	"lieudit/schemas/event"
 	"lieudit/schemas/grant"
 	"lieudit/schemas/plan"
 	"lieudit/schemas/token"
@@ -203,20 +204,24 @@ func newID() string { return uuid.Must(uuid.NewV7()).String() }
 
 // StateAsOf folds the account's stream up to an instant. It returns the state, with its personal texts in clear, and the last
 // event that was folded. The zero instant means the end of the stream, whatever the times of its events: the log's clock may
-// be ahead. It fails with ErrUnknownAccount if the account had not been opened by then. Corrections count at every instant,
-// even before they were made.
+// be ahead. It fails with ErrUnknownAccount if the account had not been opened by then. Corrections and an erasure count at
+// every instant, even before they were made.
 func (a *Accounts) StateAsOf(ctx context.Context, id string, asOf time.Time) (s State, last eventstore.RecordedEvent, err error) {
 	stream := Aggregate.Category + "-" + id
 	voided, err := commands.ReadVoidedRevisions(ctx, a.store, stream, 0)
 	if err != nil {
 		return State{}, last, err
 	}
+	isLater := false
 	for r, err := range a.store.ReadStream(ctx, stream, 0, eventstore.Forward) {
 		if err != nil {
 			return State{}, last, err
 		}
-		if !asOf.IsZero() && r.Time.After(asOf) {
-			break
+		if isLater = isLater || !asOf.IsZero() && r.Time.After(asOf); isLater {
+			if r.Type == (event.AccountErased{}).EventType() {
+				s.erase()
+			}
+			continue
 		}
 		if voided[r.Revision] {
 			continue

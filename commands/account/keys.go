@@ -27,7 +27,8 @@ func (s *State) planAt(now time.Time, agency agencyState) plan.Plan {
 
 // RevokeKey ends a key permanently and returns it as revoked. It is idempotent, and also works on a closed account. An unknown
 // key is refused with ErrUnknownKey. RevokeKey does not wait for the vault: without it the key is revoked without its reason,
-// and returned without the texts that the vault would open.
+// and returned without the texts that the vault would open. The reason is also left out if the account is erased: SealReason
+// may have sealed it with a data key in memory, but nobody can open it.
 func (a *Accounts) RevokeKey(ctx context.Context, id string, meta commands.Metadata, key string) (Key, eventstore.Position, error) {
 	var revoked Key
 	reason := event.Personal(meta.Reason)
@@ -40,6 +41,7 @@ func (a *Accounts) RevokeKey(ctx context.Context, id string, meta commands.Metad
 		result := revokeKey(s, key)
 		if result.Err() == nil {
 			revoked = *s.Keys[key]
+			isOmitted = isOmitted || s.Erased
 		}
 		if isRevokedNow = len(result.Events()) > 0; isRevokedNow {
 			revoked.RevokedAt, revoked.RevokedBy = a.logTime(), meta.Actor

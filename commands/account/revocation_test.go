@@ -17,7 +17,8 @@ import (
 	"lieudit/schemas/token"
 )
 
-// oneKeyVault has the same key for every account, unless it is away.
+// oneKeyVault has the same key for every account, unless it is away. Like the vault of an instance on which the key is still in
+// memory, it gives the key even after it was destroyed.
 type oneKeyVault struct{ away error }
 
 func (v *oneKeyVault) Key(context.Context, string, bool) ([]byte, error) {
@@ -80,5 +81,55 @@ func TestARevocationDoesNotWaitForTheVaultAndSaysWhatItLeavesOut(t *testing.T) {
 			t.Errorf("the closing: got %+v, %v, %v", m, err, metaErr)
 		}
 		break
+	}
+}
+
+func TestTheTextsOfAnErasedAccountAreGoneAlthoughTheKeyIsInMemory(t *testing.T) {
+	t.Parallel()
+	s := startIssuing(t)
+	meta := commands.Metadata{Actor: "token:operator", Reason: "Zoé has left"}
+	var ids [2]string
+	for i := range ids {
+		ids[i] = s.mustIssue(operator, account.KeyRequest{Kind: token.Secret, Label: "Zoé's laptop"}).ID
+	}
+	if _, _, err := s.RevokeKey(t.Context(), "a", meta, ids[0]); err != nil {
+		t.Fatal(err)
+	}
+	before := s.now
+	s.now = s.now.Add(time.Hour)
+	if _, _, err := s.CloseAccount(t.Context(), "a", meta); err != nil {
+		t.Fatal(err)
+	}
+	other := s.instance() // it has the keys with their labels before the erasure
+	if k, _, err := other.FindKey(t.Context(), "a", ids[0]); err != nil || k.Label != "Zoé's laptop" || k.Reason != "Zoé has left" {
+		t.Fatalf("before the erasure: got %+v, %v", k, err)
+	}
+	if _, err := s.EraseAccount(t.Context(), "a", meta); err != nil {
+		t.Fatal(err)
+	}
+
+	revoked, _, err := other.RevokeKey(t.Context(), "a", meta, ids[1])
+	if err != nil || revoked.Active() || revoked.Label+revoked.Reason != "" || revoked.OmitsLabel || !revoked.OmitsReason {
+		t.Errorf("a revocation: got %+v, %v", revoked, err)
+	}
+	for _, id := range ids {
+		again, _, err := other.RevokeKey(t.Context(), "a", meta, id)
+		if err != nil || again.Active() || again.Label+again.Reason != "" {
+			t.Errorf("a revocation again: got %+v, %v", again, err)
+		}
+		if k, _, err := other.FindKey(t.Context(), "a", id); err != nil || k.Active() || k.Label+k.Reason != "" {
+			t.Errorf("a key: got %+v, %v", k, err)
+		}
+	}
+	for _, asOf := range []time.Time{before, {}} {
+		state, _, err := other.StateAsOf(t.Context(), "a", asOf)
+		if err != nil || state.Closed() != asOf.IsZero() || state.Name != "" || len(state.Keys) != len(ids) {
+			t.Fatalf("the state as of %v: got %+v, %v", asOf, state, err)
+		}
+		for _, k := range state.Keys {
+			if k.Label+k.Reason != "" {
+				t.Errorf("the state as of %v: got %+v", asOf, k)
+			}
+		}
 	}
 }
