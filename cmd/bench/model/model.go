@@ -89,7 +89,7 @@ type Model struct {
 	underWay map[*Call]bool
 	answers  map[string]string     // by question
 	isFound  map[shownAddress]bool // addresses of sites without a position of their own
-	walls    map[int]time.Time     // the latest reading of each instance's wall clock
+	walls    map[int]readings      // of each instance's wall clock
 	tell     func(rule Rule, format string, args ...any)
 }
 
@@ -107,7 +107,7 @@ type customer struct {
 // New returns a model of a service without accounts. It reports each violation to tell.
 func New(tell func(rule Rule, format string, args ...any)) *Model {
 	m := &Model{accounts: map[string]*customer{}, tokens: map[string]*areaToken{}, underWay: map[*Call]bool{},
-		answers: map[string]string{}, isFound: map[shownAddress]bool{}, walls: map[int]time.Time{}, book: book{}, tell: tell}
+		answers: map[string]string{}, isFound: map[shownAddress]bool{}, walls: map[int]readings{}, book: book{}, tell: tell}
 	m.tokens[Operator] = &areaToken{role: "operator"}
 	return m
 }
@@ -208,13 +208,36 @@ func (m *Model) checkQuestion(c *Call, a Answer) {
 // noteWall notes the wall clock of a call's instance.
 func (m *Model) noteWall(c *Call, wall time.Time) {
 	c.walls = append(c.walls, wall)
-	m.noteLatest(c.Instance, wall)
+	m.noteReading(c.Instance, wall)
 }
 
-func (m *Model) noteLatest(instance int, wall time.Time) {
-	if wall.After(m.walls[instance]) {
-		m.walls[instance] = wall
+func (m *Model) noteReading(instance int, wall time.Time) {
+	m.walls[instance] = m.walls[instance].with(wall)
+}
+
+// readings are the latest reading of a wall clock on each day, in order. The last one alone does not say how far the clock has come: it may
+// have been far ahead for a moment, long ago.
+type readings []time.Time
+
+// with returns the readings and one more. It may change r.
+func (r readings) with(wall time.Time) readings {
+	day := Day(wall)
+	at, isKnown := slices.BinarySearchFunc(r, day, func(read time.Time, day string) int { return strings.Compare(Day(read), day) })
+	switch {
+	case !isKnown:
+		return slices.Insert(r, at, wall)
+	case wall.After(r[at]):
+		r[at] = wall
 	}
+	return r
+}
+
+// latest returns the latest reading, or the zero time if there is none.
+func (r readings) latest() time.Time {
+	if len(r) == 0 {
+		return time.Time{}
+	}
+	return r[len(r)-1]
 }
 
 // ClockJumps records what the wall clock of an instance reads just before or just after a jump. Without it a clock that jumps there and back
@@ -222,7 +245,7 @@ func (m *Model) noteLatest(instance int, wall time.Time) {
 func (m *Model) ClockJumps(instance int, wall time.Time) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.noteLatest(instance, wall)
+	m.noteReading(instance, wall)
 	for c := range m.underWay {
 		if c.Instance == instance {
 			c.walls = append(c.walls, wall)

@@ -338,6 +338,55 @@ func TestARequestByAClockSetBackMayBeOfThePeriodThatBegan(t *testing.T) {
 	})
 }
 
+// A clock that was far ahead for a moment, and came to the next period later, is set back: requests are of that period. So are they if another
+// instance came to it and may have closed the one before.
+func TestAClockThatWasFarAheadDoesNotHideThePeriodsItCameTo(t *testing.T) {
+	t.Parallel()
+	const nobody = -1
+	last := time.Date(2026, 1, 31, 23, 59, 50, 0, paris)
+	for _, c := range []struct {
+		day     string
+		ahead   int // the instance whose clock was 40 days ahead
+		reached int // the instance whose clock came to the next period then
+		grace   time.Duration
+		want    []Rule
+	}{
+		{"2026-01-31", 0, 0, 6 * time.Hour, nil},
+		{"2026-02-01", 0, 0, 6 * time.Hour, nil},
+		{"2026-02-01", nobody, 0, 6 * time.Hour, nil},
+		{"2026-02-01", 0, nobody, 6 * time.Hour, []Rule{UsageIsServed}},
+		{"2026-02-01", nobody, nobody, 6 * time.Hour, []Rule{UsageIsServed, UsageIsServed}},
+		{"2026-02-02", 0, 0, 6 * time.Hour, []Rule{UsageIsServed}},
+		{"2026-02-01", 1, 1, 4 * time.Second, nil},
+		{"2026-02-01", 1, nobody, 4 * time.Second, []Rule{UsageIsServed}},
+		{"2026-02-01", 1, 1, 6 * time.Hour, []Rule{UsageIsServed}},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			var broken []Rule
+			m := New(func(rule Rule, _ string, _ ...any) { broken = append(broken, rule) })
+			m.PeriodGrace = c.grace
+			for _, e := range story()[:3:3] {
+				if e.status == 201 {
+					m.End(m.Begin(e.op, last), Answer{Status: e.status, Body: []byte(e.body), IsSent: true}, last)
+				}
+			}
+			time.Sleep(2 * time.Second)
+			if c.ahead != nobody {
+				m.ClockJumps(c.ahead, last.AddDate(0, 0, 40))
+			}
+			if c.reached != nobody {
+				m.ClockJumps(c.reached, last.Add(20*time.Second))
+			}
+			m.End(m.Begin(withKey("k", "GET /me", Addresses, nil), last), Answer{Status: 200, Body: []byte(shownMe), IsSent: true}, last)
+			m.SettleUsage([]BilledLine{{Account: "compte-01", Contract: "compte-01", Period: c.day[:8] + "01", Day: c.day, Key: "K1", Endpoint: "GET /me", Requests: 1}})
+			if !slices.Equal(broken, c.want) {
+				t.Errorf("billed on %s, a grace of %v, instance %d was far ahead, instance %d came to the period: broken %q, want %q",
+					c.day, c.grace, c.ahead, c.reached, broken, c.want)
+			}
+		})
+	}
+}
+
 // A clock that is set past midnight and back while a request waits shows neither at its begin nor at its end.
 func TestARequestMayBeOfADayThatItsClockSaidMeanwhile(t *testing.T) {
 	t.Parallel()

@@ -143,20 +143,39 @@ func (m *Model) linesOf(c *Call) (all []Line) {
 			}
 			// An account that leaves an agency through an instance whose clock is behind may have left already by the log's clock.
 			add(Line{c.Account, a.at(m.latestWall()).contract(c.Account), c.Key, c.Endpoint, Day(wall)})
-			for _, come := range []time.Time{m.walls[c.Instance], m.latestWall().Add(sameCount - m.PeriodGrace)} {
-				if first, _ := periodAt(m.latest(l.Contract).anchor, come); first.After(wall) {
-					add(Line{c.Account, a.at(first).contract(c.Account), c.Key, c.Endpoint, Day(first)})
-				}
+			for _, first := range m.laterPeriods(c.Instance, m.latest(l.Contract).anchor, wall) {
+				add(Line{c.Account, a.at(first).contract(c.Account), c.Key, c.Endpoint, Day(first)})
 			}
 		}
 	}
 	return all
 }
 
+// laterPeriods returns the beginnings of the periods after a wall time in which an instance may count at that time: those that its clock has
+// come to, and those that may be open instead of one that another instance has closed.
+func (m *Model) laterPeriods(instance int, anchor string, wall time.Time) (all []time.Time) {
+	add := func(read readings, after time.Duration) {
+		for _, at := range slices.Backward(read) {
+			come := at.Add(after)
+			if !come.After(wall) {
+				return
+			}
+			if first, _ := periodAt(anchor, come); first.After(wall) && !slices.Contains(all, first) {
+				all = append(all, first)
+			}
+		}
+	}
+	add(m.walls[instance], 0)
+	for _, read := range m.walls {
+		add(read, sameCount-m.PeriodGrace)
+	}
+	return all
+}
+
 // latestWall returns the latest reading of any instance's wall clock.
 func (m *Model) latestWall() (latest time.Time) {
-	for _, wall := range m.walls {
-		if wall.After(latest) {
+	for _, read := range m.walls {
+		if wall := read.latest(); wall.After(latest) {
 			latest = wall
 		}
 	}
@@ -220,7 +239,8 @@ func (m *Model) quotas(c *Call, id string) (low, high int64) {
 			}
 			high = max(high, quota)
 		}
-		for _, wall := range m.walls {
+		for _, read := range m.walls {
+			wall := read.latest()
 			low, high = min(low, a.at(wall).terms.Quota), max(high, a.at(wall).terms.Quota)
 		}
 	}
