@@ -24,10 +24,10 @@ func newArea(role grant.Role, label string) *pagetest.Area {
 		{Name: label, About: label, Reason: label, Advice: label}, {Name: "log", About: label, IsRequired: true, Reason: label, Advice: label}, {Name: "vault", About: label, IsFine: true},
 	}})
 	a.Answer("GET /projections", body.Projections{Results: []body.Projection{
-		{Name: "usage", Version: 2, Generation: "usage-v3-g1", State: "serving", Position: 4200, Lag: &lag, Reason: label,
+		{Name: "usage", Version: 4, Generation: "usage-v4-g1", State: "serving", Position: 4200, Lag: &lag, Reason: label,
 			Stopped: []body.StoppedAccount{{Account: label, Kind: "unusable", Reason: label, Position: 5}, {Account: label, Kind: "refold", Reason: label}}},
 		{Name: "usage", Version: 1, Generation: "usage-v1-g1", State: "serving"}, {Name: label, Version: 1, Generation: label, State: label},
-		{Name: "usage", Version: 2, Generation: "gone", State: "dropped"},
+		{Name: "usage", Version: 4, Generation: "gone", State: "dropped"},
 	}})
 	served := []body.ServingInstance{{URL: label, Host: label, Program: label, Date: label, IsThis: true, IsCurrent: true}, {Host: label, Problem: label}}
 	a.Answer("GET /vintages", body.ServedVintages{Problem: label, Instances: served, Results: []body.ServedVintage{{Millesime: label, Addresses: 5, IsSynthetic: true}}})
