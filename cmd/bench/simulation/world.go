@@ -189,12 +189,13 @@ func (w *World) newClock(machine *wallClock, isCompared bool, file string) *cloc
 	return clock.New(clock.Options{Sources: sources, IsCompared: isCompared, File: file, Log: w.log})
 }
 
-// now returns the instance's time: the node's wall clock, unless the instance does not believe that.
+// now returns the instance's time: the node's wall clock, unless the instance does not believe that. While no instance runs it returns the true
+// time, because no instance may believe that wall clock.
 func (n *node) now() time.Time {
 	if r := n.current(); r != nil {
 		return r.instance.Now()
 	}
-	return n.wall.now()
+	return n.world.wall.now()
 }
 
 // strikeFarAhead sets wall clocks 40 days ahead for a while: of an instance, of the logs' machine, or of all machines. The model does not learn

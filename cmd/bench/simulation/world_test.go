@@ -91,3 +91,32 @@ func TestAReportTellsWhatHappenedToTheInstancesBefore(t *testing.T) {
 		}
 	})
 }
+
+func TestTheModelLearnsNoTimeOfAClockThatIsFarAhead(t *testing.T) {
+	folder := newFolder(t)
+	synctest.Test(t, func(t *testing.T) {
+		w, err := NewWorld(folder, time.Date(2026, 1, 5, 8, 0, 0, 0, time.UTC), slog.New(slog.DiscardHandler))
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.people = customers.New(w, 1, nil)
+		w.Start()
+		defer w.Stop()
+		time.Sleep(5 * time.Second)
+		if err := w.nodes[1].kill(); err != nil {
+			t.Fatal(err)
+		}
+		w.running.Go(func() {
+			w.strike(faults.Fault{Kind: faults.WallClockFarAhead, Part: faults.World, Instance: -1, For: 4 * time.Second})
+		})
+		time.Sleep(2 * time.Second)
+		for i, n := range w.nodes {
+			if ahead := n.wall.now().Sub(w.wall.now()); ahead != farAhead {
+				t.Errorf("the wall clock of machine %d is %v ahead, want %v", i, ahead, farAhead)
+			}
+			if got, want := w.Wall(i), w.wall.now(); !got.Equal(want) {
+				t.Errorf("instance %d: got %v, want %v", i, got, want)
+			}
+		}
+	})
+}
