@@ -295,7 +295,11 @@ func (b *Bound) compareBinding(ctx context.Context, current databaseState, log u
 		}
 	}
 	b.vault.setExpectedBinding(current.binding)
-	return b.requireKeys(ctx, current.binding)
+	err := b.requireKeys(ctx, current.binding)
+	if err != nil { // not compared to the end: no call may use the database before it is, and no probe take it for the one that was checked
+		b.vault.expected.Store(nil)
+	}
+	return err
 }
 
 // requireKeys refuses a database that lacks the key of a subject that the log opened since the last comparison.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"iter"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -110,6 +111,61 @@ func TestNoKeyIsMadeBeforeAReplacedVaultIsChecked(t *testing.T) {
 			t.Errorf("the check ends with %v, want why the vault is wrong", err)
 		}
 		i.requireStopped(t, "a")
+	})
+}
+
+// cutLog is a log whose reads of everything are cut short while isCut.
+type cutLog struct {
+	eventstore.Store
+	isCut atomic.Bool
+}
+
+func (l *cutLog) ReadAll(ctx context.Context, after eventstore.Checkpoint, want eventstore.Filter) iter.Seq2[eventstore.Signal, error] {
+	if !l.isCut.Load() {
+		return l.Store.ReadAll(ctx, after, want)
+	}
+	return func(yield func(eventstore.Signal, error) bool) {
+		yield(eventstore.Signal{}, eventstore.ErrUnavailable)
+	}
+}
+
+// TestAVaultIsNotUsedBeforeItIsComparedToTheEnd: an older copy of the vault is in its place, and the log cannot be read to the end when it is
+// compared. What is sealed with a key that is made in the copy is lost when the newest one is back.
+func TestAVaultIsNotUsedBeforeItIsComparedToTheEnd(t *testing.T) {
+	t.Parallel()
+	sqldbtest.EachDatabase(t, func(t *testing.T, address string) {
+		f := newFixture(t, address)
+		log := &cutLog{Store: f.log}
+		f.log = log
+		running := f.startChecked(t)
+		running.openAccounts(t, "a")
+		restore := f.backUp(t)
+		running.openAccounts(t, "b")
+		restore(f)
+		before := f.countKeys(t)
+		log.isCut.Store(true)
+		started := f.startUnchecked(t)
+		for name, i := range map[string]*instance{"running": running, "started": started} {
+			if err := i.Check(t.Context()); !errors.Is(err, eventstore.ErrUnavailable) {
+				t.Fatalf("%s: the check ends with %v, want that the log cannot be read", name, err)
+			}
+			if err := i.Ready(t.Context()); err == nil {
+				t.Errorf("%s: ready on a vault that was not compared", name)
+			}
+			if _, err := i.Key(t.Context(), "new", true); err == nil {
+				t.Errorf("%s: a key was made in a vault that was not compared", name)
+			}
+		}
+		if got := f.countKeys(t); got != before {
+			t.Errorf("the older copy holds %d keys, want its %d", got, before)
+		}
+		log.isCut.Store(false)
+		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+		defer cancel()
+		var wrong *vault.WrongError
+		if err := started.Run(ctx); !errors.As(err, &wrong) { // it probes at once
+			t.Errorf("the first probe ends with %v, want why the vault is wrong", err)
+		}
 	})
 }
 
