@@ -2,6 +2,7 @@ package service
 
 import (
 	"context"
+	"math"
 	"runtime/debug"
 	"runtime/metrics"
 	"time"
@@ -26,12 +27,17 @@ const (
 	spareGarbage = 128 << 20
 	// maxGCPercent bounds GOGC: a heap that suddenly grows is collected before it has grown to five times its size.
 	maxGCPercent = 400
-	// retuneInterval is how often GOGC is adapted to what is live.
+	// burstBytes is how far the memory may rise above twice what is live before collections become as frequent as it takes to keep it
+	// there. Files that come at once can make that much in less time than a collection takes on a busy machine. It is a soft limit, and
+	// soon adapted to what is live then.
+	burstBytes = 192 << 20
+	// retuneInterval is how often GOGC and the soft limit are adapted to what is live.
 	retuneInterval = 2 * time.Second
 )
 
 // gcTuner makes garbage collection less frequent while the heap is small, and more frequent while many bytes of large bodies are in
-// memory; after them it returns the memory to the system. GOGC is a setting of the process, so there is one gcTuner. crossings
+// memory or the heap grows fast; after large bodies it returns the memory to the system. GOGC and the limit are settings of the process,
+// so there is one gcTuner. crossings
 // receives true when the bytes in memory have risen to manyBodyBytes and false when they have fallen below; it holds the last value
 // only.
 type gcTuner struct{ crossings chan bool }
@@ -49,7 +55,7 @@ func newGCTuner(b *budget.Budget) gcTuner {
 	return g
 }
 
-// tuneUntilDone adapts GOGC until ctx ends; then it restores it.
+// tuneUntilDone adapts GOGC and the soft limit until ctx ends; then it restores them.
 func (g gcTuner) tuneUntilDone(ctx context.Context) {
 	initialPercent := debug.SetGCPercent(-1) // the only way to read it is to set it
 	debug.SetGCPercent(initialPercent)
@@ -61,6 +67,9 @@ func (g gcTuner) tuneUntilDone(ctx context.Context) {
 		}
 	}
 	defer func() { set(initialPercent) }()
+	initialLimit := debug.SetMemoryLimit(-1) // the same for the soft limit
+	defer debug.SetMemoryLimit(initialLimit)
+	debug.SetMemoryLimit(memoryLimit(initialLimit, liveBytes()))
 	retune := time.NewTicker(retuneInterval)
 	defer retune.Stop()
 	set(relaxedPercent(initialPercent, liveBytes()))
@@ -83,6 +92,7 @@ func (g gcTuner) tuneUntilDone(ctx context.Context) {
 			debug.FreeOSMemory()
 			set(relaxedPercent(initialPercent, liveBytes()))
 		case <-retune.C:
+			debug.SetMemoryLimit(memoryLimit(initialLimit, liveBytes()))
 			if to := relaxedPercent(initialPercent, liveBytes()); !isTight && differsClearly(percent, to) {
 				set(to)
 			}
@@ -96,6 +106,14 @@ func relaxedPercent(initialPercent int, live uint64) int {
 		return initialPercent
 	}
 	return min(maxGCPercent, int(100*spareGarbage/max(live, 1)))
+}
+
+// memoryLimit returns the soft limit of memory for a heap of which that many bytes are live. An operator's own limit (GOMEMLIMIT) stays.
+func memoryLimit(initialLimit int64, live uint64) int64 {
+	if initialLimit != math.MaxInt64 {
+		return initialLimit
+	}
+	return int64(2*live) + burstBytes
 }
 
 // tightPercent returns GOGC while there are many bytes of large bodies. The operator's GOGC may be even lower; a negative one means none.

@@ -2,7 +2,9 @@ package service
 
 import (
 	"context"
+	"math"
 	"os"
+	"runtime/debug"
 	"runtime/metrics"
 	"testing"
 
@@ -22,6 +24,28 @@ func TestASmallHeapIsCollectedRarely(t *testing.T) {
 	} {
 		if got := relaxedPercent(c.initial, c.live); got != c.want {
 			t.Errorf("GOGC is %d with %d live bytes and %d at the start, want %d", got, c.live, c.initial, c.want)
+		}
+	}
+}
+
+// The limit leaves room for the garbage that GOGC allows, so that it is felt only while the heap grows faster than it is looked at.
+func TestTheLimitOfMemoryFollowsWhatIsLive(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		initial int64
+		live    uint64
+		want    int64
+	}{
+		{math.MaxInt64, 0, burstBytes}, {math.MaxInt64, 100 << 20, 200<<20 + burstBytes}, {math.MaxInt64, 8 << 30, 16<<30 + burstBytes},
+		{1 << 30, 100 << 20, 1 << 30}, {1 << 30, 8 << 30, 1 << 30}, // the operator's
+	} {
+		got := memoryLimit(c.initial, c.live)
+		if got != c.want {
+			t.Errorf("the limit is %d with %d live bytes and %d at the start, want %d", got, c.live, c.initial, c.want)
+		}
+		percent := relaxedPercent(defaultGCPercent, c.live)
+		if goal := int64(c.live) + int64(c.live)*int64(percent)/100; c.initial == math.MaxInt64 && got <= goal {
+			t.Errorf("the limit is %d with %d live bytes, and GOGC lets the heap grow to %d", got, c.live, goal)
 		}
 	}
 }
@@ -48,6 +72,7 @@ func TestManyBytesOfBodiesMakeCollectionsFrequent(t *testing.T) {
 		t.Helper()
 		deadlinetest.WaitUntil(t, deadlinetest.DefaultLimit, what, func() bool { return isSo(gcPercent()) })
 	}
+	deadlinetest.WaitUntil(t, deadlinetest.DefaultLimit, "memory has a soft limit", func() bool { return debug.SetMemoryLimit(-1) < math.MaxInt64 })
 	await("a small heap is collected rarely", func(percent uint64) bool { return percent > defaultGCPercent && percent <= maxGCPercent })
 	tuner.crossings <- true
 	await("it is collected often", func(percent uint64) bool { return percent == tightGCPercent })
@@ -57,5 +82,8 @@ func TestManyBytesOfBodiesMakeCollectionsFrequent(t *testing.T) {
 	<-ended
 	if got := gcPercent(); got != defaultGCPercent {
 		t.Errorf("GOGC is %d after the end, want %d", got, defaultGCPercent)
+	}
+	if got := debug.SetMemoryLimit(-1); got != math.MaxInt64 {
+		t.Errorf("memory has the soft limit %d after the end, want none", got)
 	}
 }
