@@ -16,7 +16,7 @@ func (p program) startsCommand() *cli.Command {
 	return p.newFigureCommand(&cli.Command{
 		Name:  "starts",
 		Usage: "Measure how long an instance takes to start on a log with many requests",
-		Description: `The log is written first: accounts, the first request of each by the service's own meter, and ticks of so many requests as
+		Description: `The log is written first: accounts, the first request of each by the service's own meter, and ticks of as many requests as
 the service would write them. Then an instance starts with nothing but the log and its vault, again after it was stopped, and
 again after it was killed. VALUE is the time until /readyz answers 200, which is when all read models have caught up; RAW is
 that of reading all events of usage through the same client. In the end the requests that the service shows for each account

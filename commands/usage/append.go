@@ -31,7 +31,7 @@ const (
 	maxExtraEvents = 6000
 )
 
-// EventsPerSharedSnapshot is the number of events after which a shared stream gets a snapshot that has so many keys and periods.
+// EventsPerSharedSnapshot is the number of events after which a shared stream gets a snapshot. items are its keys and periods.
 func EventsPerSharedSnapshot(items int) int {
 	return max(eventsPerSnapshot, min(eventsPerItem*items, items+maxExtraEvents))
 }

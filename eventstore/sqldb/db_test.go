@@ -208,7 +208,7 @@ func TestDatabaseClockIsMicrosecondsOfNow(t *testing.T) {
 	})
 }
 
-// TestMinColumnsOnlyFall does the same for columns in which 0 is none.
+// TestMinColumnsOnlyFall does the same for columns in which 0 means no value yet.
 func TestMinColumnsOnlyFall(t *testing.T) {
 	t.Parallel()
 	lowered := things

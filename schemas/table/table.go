@@ -33,7 +33,7 @@ type Def struct {
 	Indexes    []string // each a list of columns, "account, position desc"
 	SumColumns []string // Integer columns: writing over a row adds to them
 	MaxColumns []string // Integer and Timestamp columns: writing over a row can raise them, never lower
-	MinColumns []string // Integer columns: writing over a row can lower them, never raise; 0 is none
+	MinColumns []string // Integer columns: writing over a row can lower them, never raise; 0 means no value yet
 	ViewName   string   // of a view for people, with readable times, or ""
 
 	// PersonalColumns hold the data that an erasure removes from rows. None of it may then remain in the database's files or

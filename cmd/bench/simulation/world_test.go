@@ -58,14 +58,8 @@ func TestInstancesAnswerAsOne(t *testing.T) {
 func TestAReportTellsWhatHappenedToTheInstancesBefore(t *testing.T) {
 	folder := newFolder(t)
 	synctest.Test(t, func(t *testing.T) {
-		w, err := NewWorld(folder, time.Date(2026, 1, 5, 8, 0, 0, 0, time.UTC), slog.New(slog.DiscardHandler))
-		if err != nil {
-			t.Fatal(err)
-		}
-		w.people = customers.New(w, 1, nil)
-		w.Start()
+		w := startWorld(t, folder)
 		defer w.Stop()
-		time.Sleep(5 * time.Second)
 		w.nodes[1].stop()
 		time.Sleep(5 * time.Second)
 		w.nodes[1].start()
@@ -95,14 +89,8 @@ func TestAReportTellsWhatHappenedToTheInstancesBefore(t *testing.T) {
 func TestTheModelLearnsNoTimeOfAClockThatIsFarAhead(t *testing.T) {
 	folder := newFolder(t)
 	synctest.Test(t, func(t *testing.T) {
-		w, err := NewWorld(folder, time.Date(2026, 1, 5, 8, 0, 0, 0, time.UTC), slog.New(slog.DiscardHandler))
-		if err != nil {
-			t.Fatal(err)
-		}
-		w.people = customers.New(w, 1, nil)
-		w.Start()
+		w := startWorld(t, folder)
 		defer w.Stop()
-		time.Sleep(5 * time.Second)
 		if err := w.nodes[1].kill(); err != nil {
 			t.Fatal(err)
 		}
@@ -119,4 +107,17 @@ func TestTheModelLearnsNoTimeOfAClockThatIsFarAhead(t *testing.T) {
 			}
 		}
 	})
+}
+
+// startWorld starts a world and lets its instances run for a moment.
+func startWorld(t *testing.T, folder string) *World {
+	t.Helper()
+	w, err := NewWorld(folder, time.Date(2026, 1, 5, 8, 0, 0, 0, time.UTC), slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.people = customers.New(w, 1, nil)
+	w.Start()
+	time.Sleep(5 * time.Second)
+	return w
 }

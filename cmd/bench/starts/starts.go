@@ -1,5 +1,5 @@
 // Package starts measures how long an instance takes to start on a log with many requests: with nothing but the log and the vault, after it
-// was stopped, and after it was killed; until the first request is served, and until all read models have caught up. Its constraint: the log
+// was stopped, and after it was killed; until the first request is served, and until all read models have caught up. The log
 // holds the events that the service would have written, byte for byte of the same form, and the service must show the very requests that
 // were written.
 //

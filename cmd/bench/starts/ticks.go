@@ -66,7 +66,7 @@ func (t *tickWriter) apply(e event.Event, recorded time.Time) []usagefold.Period
 	return t.state.Apply(e, recorded)
 }
 
-// writeTick adds a tick of so many requests to what is to be appended, each by an account and for an endpoint that are drawn, and a part
+// writeTick adds a tick of the given number of requests to what is to be appended, each by an account and for an endpoint that are drawn, and a part
 // of a snapshot if the program would add one.
 func (t *tickWriter) writeTick(ctx context.Context, random *rand.Rand, day plan.Date, requests int) error {
 	*t.sequence++
