@@ -156,7 +156,12 @@ func matchNamePattern(pattern, name string) bool {
 
 // containsWord reports whether a word is among words separated by spaces.
 func containsWord(words, word string) bool {
-	return word != "" && strings.Contains(" "+words+" ", " "+word+" ")
+	for w := range strings.SplitSeq(words, " ") {
+		if w == word && w != "" {
+			return true
+		}
+	}
+	return false
 }
 
 // normalizeName is a name in lower case without accents, its words separated by single spaces and articles left out. A word ends
