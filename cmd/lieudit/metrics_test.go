@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -26,7 +27,7 @@ func promtool(t *testing.T) string {
 	return tool
 }
 
-// startMeasuredService starts a service that has a value in every metric: requests were answered and refused, and a
+// startMeasuredService starts a service that has a value in every metric: requests were answered, counted and refused, and a
 // Meilisearch, which is not there, was asked.
 func startMeasuredService(t *testing.T) *testService {
 	t.Helper()
@@ -39,6 +40,13 @@ func startMeasuredService(t *testing.T) *testService {
 		t.Fatal(err)
 	}
 	response.Body.Close()
+	svc.runCommand(t, "account open Boutiques --plan BUSINESS --id measured")
+	key := strings.TrimSpace(svc.runCommand(t, "key issue measured"))
+	for range countedRequests {
+		if status := svc.statusOfMe(t, key); status != http.StatusOK {
+			t.Fatalf("GET /me: %d", status)
+		}
+	}
 	waitUntil(t, "the metrics are filled", func() bool {
 		text := scrape(t, svc)
 		return strings.Contains(text, "lieudit_readmodel_lag_events{") && strings.Contains(text, "lieudit_refusals_total{") &&
@@ -46,6 +54,9 @@ func startMeasuredService(t *testing.T) *testService {
 	})
 	return svc
 }
+
+// countedRequests is how many requests of startMeasuredService are counted.
+const countedRequests = 3
 
 func scrape(t *testing.T, svc *testService) string {
 	t.Helper()
@@ -143,6 +154,25 @@ func TestAlertsDashboardAndChapterNameMetricsThatExist(t *testing.T) {
 		if strings.HasPrefix(metric, "lieudit_") && !isPart && !slices.Contains(name.FindAllString(chapter.Text, -1), metric) {
 			t.Errorf("the chapter does not explain %s", metric)
 		}
+	}
+}
+
+func TestWhatIsCountedIsMeasuredByShard(t *testing.T) {
+	t.Parallel()
+	svc := startMeasuredService(t)
+	want := strconv.Itoa(countedRequests)
+	for _, metric := range []string{"lieudit_usage_requests_total", `lieudit_usage_shard_requests_total{shard="0"}`} {
+		if got := svc.metricValue(t, metric); got != want {
+			t.Errorf("%s is %q, want %s", metric, got, want)
+		}
+	}
+	all, ofShard := svc.metricValue(t, "lieudit_usage_events_total"), svc.metricValue(t, `lieudit_usage_shard_events_total{shard="0"}`)
+	if all != ofShard || ofShard < "1" {
+		t.Errorf("%s events were written, %s in shard 0", all, ofShard)
+	}
+	work := svc.metricValue(t, `lieudit_usage_shard_work_seconds_total{shard="0"}`)
+	if seconds, err := strconv.ParseFloat(work, 64); err != nil || seconds <= 0 || seconds > 1 {
+		t.Errorf("three requests took %q seconds to count", work)
 	}
 }
 

@@ -143,8 +143,10 @@ func (s *activeStream) nextSnapshotPart(instanceID string) event.Event {
 // is known, whatever time that takes. It gives up only if certainly nothing was added, if the period is retired, or
 // if the meter ends; mayBeOnLog then reports whether the events may be on the log.
 func (b *batch) appendUntilFolded(ctx context.Context, prepared preparedAppend) error {
+	startedAt := time.Now()
 	done, err := eventstore.AppendUntilKnown(ctx, b.meter.store, b.name, eventstore.Any, prepared.proposed,
 		eventstore.Resend{FirstPause: firstRetryPause, MaxPause: retryInterval, OnFailure: b.reportDelay})
+	b.appending += time.Since(startedAt)
 	if b.mayBeOnLog = err == nil || errors.Is(err, eventstore.ErrUnknown); err != nil {
 		return err
 	}

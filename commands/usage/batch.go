@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"time"
 
 	"lieudit/eventstore/clock"
 	"lieudit/eventstore/waitlimit"
@@ -70,6 +71,7 @@ type batch struct {
 	ticked                   []*pendingRequest // the charges that the tick has
 	isFresh                  bool              // the fold has all that was on the log when the batch began
 	mayBeOnLog               bool              // the last append may be on the log but is not folded
+	appending                time.Duration     // how long the batch has waited for its appends
 }
 
 // flushBatch answers requests, however long the log takes: a request whose time is over ends its own wait. It returns false if the
@@ -87,7 +89,9 @@ func (s *activeStream) flushBatch(pending []*pendingRequest) (succeeded bool) {
 			b.probes = append(b.probes, w)
 		}
 	}
+	startedAt := time.Now()
 	err := b.answerAll(s.meter.runCtx)
+	s.load.work.Add(int64(time.Since(startedAt) - b.appending))
 	s.meter.reportHealth(s.name, err)
 	if err != nil {
 		b.failRequests(err)
@@ -257,7 +261,7 @@ func (b *batch) refusalError(w *pendingRequest, v usagefold.Verdict) error {
 // respondFolded answers the requests of an append that is in the fold. If their lines are void, they stay in the batch for
 // another tick. What was counted for requests that were abandoned meanwhile is refunded.
 func (b *batch) respondFolded(prepared preparedAppend) error {
-	b.meter.eventsAppended.Add(int64(len(prepared.events)))
+	b.load.events.Add(int64(len(prepared.events)))
 	for _, w := range b.refunds {
 		w.respond(nil)
 	}
@@ -280,7 +284,7 @@ func (b *batch) respondFolded(prepared preparedAppend) error {
 			lateRefunds = append(lateRefunds, newRefund(period, counted))
 			continue
 		}
-		b.meter.requestsCounted.Add(counted.count.Requests)
+		b.load.requests.Add(counted.count.Requests)
 	}
 	b.queue.requeue(lateRefunds)
 	if answered > 0 {

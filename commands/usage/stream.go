@@ -23,6 +23,7 @@ import (
 type activeStream struct {
 	meter  *Meter
 	name   string
+	load   *load
 	queue  queue
 	usedAt atomic.Int64 // nanoseconds after Meter.epoch
 
@@ -138,7 +139,7 @@ func newFold(stream string) usagefold.StreamState {
 
 // readStream folds a stream, from its latest snapshot on. last is the append whose tick needs a verdict, or zero.
 func (m *Meter) readStream(ctx context.Context, name string, last preparedAppend) (*activeStream, error) {
-	s := &activeStream{meter: m, name: name, fold: newFold(name), revision: eventstore.NoStream, lastPrepared: last}
+	s := &activeStream{meter: m, name: name, load: m.loads.ofStream(name), fold: newFold(name), revision: eventstore.NoStream, lastPrepared: last}
 	var parts usagefold.SnapshotParts
 	for r, err := range m.store.ReadStream(ctx, name, eventstore.End, eventstore.Backward) {
 		if err != nil {

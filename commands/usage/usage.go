@@ -108,8 +108,7 @@ type Meter struct {
 
 	// The path of a request, see the package comment.
 	isFailing       atomic.Bool        // the last batch failed, and that was logged
-	eventsAppended  atomic.Int64       // by batches
-	requestsCounted atomic.Int64       // and answered with success
+	loads           loads              // what batches have done
 	contracts       sync.Map           // contract id -> *contract
 	months          sync.Map           // month -> int64, how many shards it has
 	openings        atomic.Int64       // of periods in shared streams, to name them
@@ -143,8 +142,3 @@ func New(
 
 // InstanceID returns the id of this run of the program, which is in all events that it appends.
 func (m *Meter) InstanceID() string { return m.instanceID.String() }
-
-// Totals returns how many events this instance has appended to count, and how many requests it has counted, since it started.
-func (m *Meter) Totals() (events, requests int64) {
-	return m.eventsAppended.Load(), m.requestsCounted.Load()
-}

@@ -44,14 +44,7 @@ func (i *Instance) registerUsageMetrics() {
 	metrics.Register(i.Metrics, "lieudit_requests_waiting", func() float64 {
 		return float64(i.waitLimiter.Waiting())
 	})
-	metrics.Register(i.Metrics, "lieudit_usage_events_total", func() float64 {
-		events, _ := i.usage.Totals()
-		return float64(events)
-	})
-	metrics.Register(i.Metrics, "lieudit_usage_requests_total", func() float64 {
-		_, requests := i.usage.Totals()
-		return float64(requests)
-	})
+	metrics.RegisterUsage(i.Metrics, i.usage.Loads)
 }
 
 // registerSiteIndexerMetrics registers the backlog of the search index: changes of sites that are in the outbox and not yet

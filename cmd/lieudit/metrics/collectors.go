@@ -7,6 +7,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"lieudit/commands/usage"
 	"lieudit/projections/projector"
 )
 
@@ -56,6 +57,41 @@ func (c *readModelCollector) Collect(metrics chan<- prometheus.Metric) {
 		metrics <- prometheus.MustNewConstMetric(c.events, gauge, float64(s.Lag), s.Model)
 		metrics <- prometheus.MustNewConstMetric(c.seconds, gauge, waiting, s.Model)
 	}
+}
+
+// RegisterUsage registers what an instance does to count requests: all in all, and by shard.
+func RegisterUsage(r prometheus.Registerer, loads func() map[string]usage.ShardLoad) {
+	r.MustRegister(&usageCollector{
+		loads, newDesc("lieudit_usage_events_total"), newDesc("lieudit_usage_requests_total"),
+		newDesc("lieudit_usage_shard_events_total"), newDesc("lieudit_usage_shard_requests_total"), newDesc("lieudit_usage_shard_work_seconds_total"),
+	})
+}
+
+// usageCollector reads the loads once per scrape.
+type usageCollector struct {
+	loads                                    func() map[string]usage.ShardLoad
+	events, requests                         *prometheus.Desc
+	shardEvents, shardRequests, shardSeconds *prometheus.Desc
+}
+
+// Describe implements prometheus.Collector.
+func (c *usageCollector) Describe(descs chan<- *prometheus.Desc) {
+	for _, d := range []*prometheus.Desc{c.events, c.requests, c.shardEvents, c.shardRequests, c.shardSeconds} {
+		descs <- d
+	}
+}
+
+// Collect implements prometheus.Collector.
+func (c *usageCollector) Collect(metrics chan<- prometheus.Metric) {
+	var events, requests int64
+	for shard, l := range c.loads() {
+		events, requests = events+l.Events, requests+l.Requests
+		metrics <- prometheus.MustNewConstMetric(c.shardEvents, counter, float64(l.Events), shard)
+		metrics <- prometheus.MustNewConstMetric(c.shardRequests, counter, float64(l.Requests), shard)
+		metrics <- prometheus.MustNewConstMetric(c.shardSeconds, counter, l.Work.Seconds(), shard)
+	}
+	metrics <- prometheus.MustNewConstMetric(c.events, counter, float64(events))
+	metrics <- prometheus.MustNewConstMetric(c.requests, counter, float64(requests))
 }
 
 // Release is the vintage or the road network that is served.

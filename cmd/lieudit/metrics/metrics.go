@@ -2,8 +2,8 @@
 // and its labels. A name ends with its unit, seconds or bytes, or with total if the metric only rises. Names, labels and help are part of
 // the operator's interface; the chapter on metrics of lieudit guide explains them, and tests compare it with what is served.
 //
-//	a part's value, when metrics are scraped ── Register, RegisterReadModels, RegisterRelease ──┐
-//	HTTP.Handler, Calls: what is counted and timed as it happens ───────────────────────────────┴──> registry ──> /metrics (package ops)
+//	a part's value, when metrics are scraped ── Register, RegisterUsage, RegisterReadModels, RegisterRelease ──┐
+//	HTTP.Handler, Calls: what is counted and timed as it happens ──────────────────────────────────────────────┴──> registry ──> /metrics (package ops)
 //
 // The parts know nothing about metrics: the packages that wire them hand in functions.
 package metrics
@@ -33,6 +33,9 @@ func table() []declaration {
 		{"lieudit_requests_waiting", gauge, "Requests that wait for a silent event log.", nil},
 		{"lieudit_usage_events_total", counter, "Events this instance wrote to count requests.", nil},
 		{"lieudit_usage_requests_total", counter, "Requests this instance counted.", nil},
+		{"lieudit_usage_shard_events_total", counter, "Events this instance wrote to count requests, by the shard of their stream.", []string{"shard"}},
+		{"lieudit_usage_shard_requests_total", counter, "Requests this instance counted, by shard.", []string{"shard"}},
+		{"lieudit_usage_shard_work_seconds_total", counter, "Time in which this instance counted the requests of a shard, without the wait for appends.", []string{"shard"}},
 
 		{"lieudit_connections", gauge, "Connections that are open.", []string{"listener"}},
 		{"lieudit_connections_limit", gauge, "Connections that may be open.", []string{"listener"}},
