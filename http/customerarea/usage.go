@@ -112,7 +112,7 @@ func buildUsageQuery(owner body.Account, in body.UsageQuery, now time.Time) (usa
 	if q.First = running; in.Period != "" {
 		var err error
 		if q.First, err = parsePeriod(owner, in.Period); err != nil {
-			return q, unknownPeriod("query", "period")
+			return q, unreadablePeriod("query", "period")
 		}
 	}
 	q.IsRunning = q.First == running
@@ -149,7 +149,12 @@ func toUsage(q usagequeries.Query, u usagequeries.Summary) body.Usage {
 	return shown
 }
 
-// unknownPeriod refuses a text that names no period of the account.
+// unreadablePeriod refuses a text that parsePeriod cannot read.
+func unreadablePeriod(part, name string) error {
+	return problem.BrokenRule(part, name, "value_error", "Value error, a period is named by its first day (2026-11-21) or by the month it begins in (2026-11)")
+}
+
+// unknownPeriod refuses a day on which no period of the account begins.
 func unknownPeriod(part, name string) error {
 	return problem.BrokenRule(part, name, "value_error", "Value error, no period of the account begins on that day")
 }
@@ -166,7 +171,7 @@ func (h *handler) adjustUsage(ctx context.Context, c call, in body.AdjustUsage) 
 	}
 	first, err := parsePeriod(owner, in.Period)
 	if err != nil {
-		return kit.Response{}, unknownPeriod("body", "periode")
+		return kit.Response{}, unreadablePeriod("body", "periode")
 	}
 	done, err := h.usage.Meter.AdjustPeriod(ctx, metadata(c, in.Reason), usage.Adjustment{
 		Contract: in.Contract, First: first, Requests: in.Requests,
