@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"regexp"
 	"slices"
@@ -18,7 +19,7 @@ import (
 //	                                       │ another one is built                                                  │
 //	                                       └─────────────────► Retired ── DropSuperseded, Prune ──► Dropped ◄──────┘
 //
-// At most one generation of a model and version serves, and at most one is being built.
+// One whose tables cannot be made goes from Creating to Dropped: at once, or by DropSuperseded if the program ended meanwhile. At most one generation of a model and version serves, and at most one is being built.
 type GenerationState string
 
 const (
@@ -84,19 +85,52 @@ func (s *Registry) Generations(ctx context.Context) ([]Generation, error) {
 //
 // The tables are made outside the registry's transaction, for which all instances would wait. So it checks for a generation
 // twice, before and after, and drops its own if another instance was faster.
+//
+// A generation whose tables cannot be made is dropped. On a full disk that may fail as well: then no other one is begun before it is
+// dropped, so that an outage, however long, leaves one.
 func (s *Registry) BuildGeneration(ctx context.Context, m table.ReadModel, unlessExists bool) (Generation, error) {
+	if err := s.dropUnfinished(ctx, m); err != nil {
+		return Generation{}, err
+	}
 	g, err := s.reserveNumber(ctx, m, unlessExists)
 	if err != nil || g.State != Creating {
 		return g, err
 	}
-	if err := s.createGenerationTables(ctx, m, g); err != nil {
-		return Generation{}, err
+	built := Generation{}
+	if err = s.createGenerationTables(ctx, m, g); err == nil {
+		built, err = s.startBuilding(ctx, m, g, unlessExists)
 	}
-	built, err := s.startBuilding(ctx, m, g, unlessExists)
-	if err == nil && built.Name != g.Name { // another instance was faster
-		err = s.updateRegistry(ctx, func(tx *Tx) error { return s.dropGeneration(ctx, tx, g) })
+	if err == nil && built.Name == g.Name {
+		return built, nil
 	}
-	return built, err
+	s.setUnfinished(g) // or another instance was faster
+	return built, errors.Join(err, s.dropUnfinished(ctx, m))
+}
+
+// setUnfinished notes a generation of this instance that will not be built.
+func (s *Registry) setUnfinished(g Generation) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.unfinished[g.Name] = g
+}
+
+// dropUnfinished drops the generations of a model that this instance has begun and will not build.
+func (s *Registry) dropUnfinished(ctx context.Context, m table.ReadModel) error {
+	s.mu.Lock()
+	all := maps.Clone(s.unfinished)
+	s.mu.Unlock()
+	for name, g := range all {
+		if !g.IsOf(m) {
+			continue
+		}
+		if err := s.updateRegistry(ctx, func(tx *Tx) error { return s.dropGeneration(ctx, tx, g) }); err != nil {
+			return err
+		}
+		s.mu.Lock()
+		delete(s.unfinished, name)
+		s.mu.Unlock()
+	}
+	return nil
 }
 
 // startBuilding makes a generation whose tables exist the one that is being built, and retires the previous one. With
@@ -107,8 +141,13 @@ func (s *Registry) startBuilding(ctx context.Context, m table.ReadModel, g Gener
 			g = existing
 			return err
 		}
-		_, err := tx.Exec(ctx, "update {copy} set state = case when name = ? then 'building' else 'retired' end where name = ? or model = ? and version = ? and state = 'building'",
-			g.Name, g.Name, m.Name, m.Version)
+		if _, err := tx.Exec(ctx, "update {copy} set state = 'retired' where model = ? and version = ? and state = 'building'", m.Name, m.Version); err != nil {
+			return err
+		}
+		n, err := tx.Exec(ctx, "update {copy} set state = 'building' where name = ? and state = 'fresh'", g.Name)
+		if err == nil && n == 0 {
+			err = fmt.Errorf("%s was dropped", g.Name)
+		}
 		g.State = Building
 		return err
 	})
@@ -230,28 +269,27 @@ func (s *Registry) DropSuperseded(ctx context.Context, m table.ReadModel) ([]str
 	return s.dropUnused(ctx, func(all []Generation) []Generation { return Superseded(all, m) })
 }
 
-// Superseded selects from all generations those that no reader of the model goes back to: the retired ones of its version,
-// except the last that served before the serving one. That one stays, since other instances may be about to read it. If no
-// generation serves, it returns none. Other versions belong to other programs, which may still run.
+// Superseded selects from all generations those that no reader of the model goes back to: of its version those that are retired, except
+// the last that served before the serving one, and those that were begun before the serving one and never finished. The last that
+// served stays, since other instances may be about to read it. If no generation serves, it returns none. Other versions belong to other
+// programs, which may still run.
 func Superseded(all []Generation, m table.ReadModel) (superseded []Generation) {
-	var predecessor Generation
-	isServed := false
+	var serving, predecessor Generation
 	for _, g := range all {
 		switch {
 		case !g.IsOf(m):
 		case g.State == Serving:
-			isServed = true
-		case g.State == Retired:
+			serving = g
+		case g.State == Creating || g.State == Retired:
 			superseded = append(superseded, g)
 			if g.ServingSince != 0 && g.Number > predecessor.Number { // numbers follow the order of serving, whatever the clock did
 				predecessor = g
 			}
 		}
 	}
-	if !isServed {
-		return nil
-	}
-	return slices.DeleteFunc(superseded, func(g Generation) bool { return g.Name == predecessor.Name })
+	return slices.DeleteFunc(superseded, func(g Generation) bool {
+		return serving.Name == "" || g.Name == predecessor.Name || g.State == Creating && g.Number > serving.Number
+	})
 }
 
 // dropUnused drops those of all generations that choose returns and nobody holds a lease on, and returns their names. A lease

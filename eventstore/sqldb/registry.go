@@ -38,7 +38,8 @@ type Registry struct {
 	mu              sync.Mutex
 	db              *DB // the registry's own tables; nil until they were reached
 	openDatabases   map[string]*openDatabase
-	pendingOpens    map[string]int // by generation, how many callers are about to open it
+	pendingOpens    map[string]int        // by generation, how many callers are about to open it
+	unfinished      map[string]Generation // begun here, will not be built, not dropped yet
 	servingCaches   map[string]*servingCache
 	leasesRenewedAt time.Time
 	divergences     divergences
@@ -53,7 +54,7 @@ func OpenRegistry(address string) (*Registry, error) {
 		return nil, err
 	}
 	return &Registry{InstanceID: uuid.NewString(), Log: slog.Default(), address: address, damages: damages{}, opening: semaphore.NewWeighted(1),
-		openDatabases: map[string]*openDatabase{}, pendingOpens: map[string]int{}, servingCaches: map[string]*servingCache{}}, nil
+		openDatabases: map[string]*openDatabase{}, pendingOpens: map[string]int{}, unfinished: map[string]Generation{}, servingCaches: map[string]*servingCache{}}, nil
 }
 
 // makeFolder makes the folder of an address that is one, where it is missing.

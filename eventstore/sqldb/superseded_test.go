@@ -1,6 +1,7 @@
 package sqldb_test
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -91,6 +92,40 @@ func TestASupersededGenerationStaysWhileAnInstanceReadsIt(t *testing.T) {
 			t.Errorf("dropped %v, want %v", got, first.Name)
 		}
 	})
+}
+
+// On a full disk every attempt fails for as long as it is full.
+func TestAGenerationWhoseTablesCannotBeMadeLeavesNothing(t *testing.T) {
+	t.Parallel()
+	sqldbtest.EachDatabase(t, func(t *testing.T, address string) {
+		s := openRegistry(t, address)
+		impossible := model(1)
+		impossible.Tables = append(slices.Clone(impossible.Tables), impossible.Tables[0]) // the same table twice
+		impossible.Tables[len(impossible.Tables)-1].KeyColumns = 0
+		for range 3 {
+			if g, err := s.BuildGeneration(t.Context(), impossible, true); err == nil {
+				t.Fatalf("%s was made", g.Name)
+			}
+		}
+		assertLeft(t, s)
+		assertLeft(t, s, buildServing(t, s, model(1), 1).Name)
+	})
+}
+
+// A program that is killed cannot drop what it began.
+func TestAGenerationThatWasNeverFinishedIsSuperseded(t *testing.T) {
+	t.Parallel()
+	m := model(1)
+	generation := func(number int64, state sqldb.GenerationState) sqldb.Generation {
+		return sqldb.Generation{Name: fmt.Sprint(number), Model: m.Name, Version: int64(m.Version), Number: number, State: state}
+	}
+	begun, serving, rebuilding := generation(1, sqldb.Creating), generation(2, sqldb.Serving), generation(3, sqldb.Creating)
+	if got := sqldb.Superseded([]sqldb.Generation{begun, serving, rebuilding}, m); !slices.Equal(got, []sqldb.Generation{begun}) {
+		t.Errorf("%v are superseded, want the one that was begun before the one that serves", got)
+	}
+	if got := sqldb.Superseded([]sqldb.Generation{begun, rebuilding}, m); len(got) != 0 {
+		t.Errorf("%v are superseded although none serves", got)
+	}
 }
 
 func TestOtherVersionsAndWhatIsBeingBuiltAreNotSuperseded(t *testing.T) {

@@ -53,6 +53,9 @@ func (p *Projector) status(ctx context.Context, maxLag int) ([]Status, error) {
 // generationStatus describes one generation. An error in finding that out becomes its Reason.
 func (p *Projector) generationStatus(ctx context.Context, g sqldb.Generation, maxLag int) Status {
 	s := Status{Model: g.Model, Version: g.Version, Generation: g.Name, State: g.State, Lag: -1}
+	if g.State == sqldb.Creating {
+		return s // it has no tables yet
+	}
 	at, checkpoint, err := p.readCheckpoint(ctx, g)
 	if err != nil {
 		s.Reason = err.Error()
