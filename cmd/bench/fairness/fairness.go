@@ -164,7 +164,7 @@ func (r *run) measureRound(ctx context.Context, pairs []pair) (figures []measure
 	for _, p := range pairs {
 		f, err := r.measurePair(ctx, p)
 		if err != nil {
-			return nil, fmt.Errorf("contracts %s, flood %s: %w", p.contracts, p.flood, err)
+			return nil, fmt.Errorf("contracts %s, flood %s: %w; the service: %s", p.contracts, p.flood, err, r.LastStderr())
 		}
 		figures = append(figures, f)
 	}

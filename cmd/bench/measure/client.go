@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/http"
 	"strconv"
 )
 
@@ -23,6 +24,7 @@ type Client struct {
 	conn            net.Conn
 	reader          *bufio.Reader
 	stopCloseOnDone func() bool
+	failure         []byte // see Failure
 }
 
 // Dial connects to an address of the form host:port. When ctx ends, the connection is closed, which ends a running Send.
@@ -32,7 +34,7 @@ func Dial(ctx context.Context, address string) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Client{conn, bufio.NewReader(conn), context.AfterFunc(ctx, func() { conn.Close() })}, nil
+	return &Client{conn: conn, reader: bufio.NewReader(conn), stopCloseOnDone: context.AfterFunc(ctx, func() { conn.Close() })}, nil
 }
 
 // Close ends the connection.
@@ -62,9 +64,17 @@ func (c *Client) Send(request []byte) (status int, err error) {
 	if err != nil {
 		return 0, err
 	}
+	if status >= http.StatusInternalServerError {
+		c.failure = make([]byte, length)
+		_, err = io.ReadFull(c.reader, c.failure)
+		return status, err
+	}
 	_, err = c.reader.Discard(length)
 	return status, err
 }
+
+// Failure returns the body of the last answer with a status from 500 on, which says why the service could not serve the request.
+func (c *Client) Failure() string { return string(c.failure) }
 
 var (
 	errMalformedAnswer = errors.New("no HTTP/1.1 answer of a stated length")
