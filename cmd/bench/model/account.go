@@ -24,6 +24,7 @@ type account struct {
 	nextAgencyAt time.Time
 	agencys      contract       // of the agency that it belongs to, or joins
 	before       membership     // the one that has ended by the clock of some instance
+	formerTerms  formerTerms    // those that have
 	keys         map[string]key // by label
 }
 
@@ -34,6 +35,12 @@ type contract struct{ plan, anchor string }
 type membership struct {
 	agency string
 	until  time.Time
+}
+
+// formerTerms are terms until a time. They still hold for instances whose clocks are behind.
+type formerTerms struct {
+	Terms
+	until time.Time
 }
 
 // plan returns the plan in force.
@@ -117,6 +124,7 @@ func (a account) at(wall time.Time) account { return a.withTermsAt(wall).withMem
 
 func (a account) withTermsAt(wall time.Time) account {
 	if !a.nextAt.IsZero() && !wall.Before(a.nextAt) {
+		a.formerTerms = formerTerms{a.terms, a.nextAt}
 		a.terms, a.next, a.nextAt = a.next, Terms{}, time.Time{}
 	}
 	return a

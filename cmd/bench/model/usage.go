@@ -231,20 +231,24 @@ func (m *Model) used(l Line, isMeant func(Line) bool) (sure, most int64) {
 // quotas returns the lowest and the highest quota that an account may have had during a call. All instances share one count, so a quota that
 // has begun by the clock of any of them may be in force.
 func (m *Model) quotas(c *Call, id string) (low, high int64) {
-	for i, a := range m.customer(id).account.during(c.began.Add(-grace)) {
-		for _, wall := range c.walls {
-			quota := a.at(wall).terms.Quota
-			if i == 0 || quota < low {
-				low = quota
+	walls := slices.Clone(c.walls)
+	for _, read := range m.walls {
+		walls = append(walls, read.latest())
+	}
+	var all []int64
+	for _, a := range m.customer(id).account.during(c.began.Add(-grace)) {
+		for _, wall := range walls {
+			now := a.at(wall)
+			all = append(all, now.terms.Quota)
+			if wall.Before(now.formerTerms.until) {
+				all = append(all, now.formerTerms.Quota)
 			}
-			high = max(high, quota)
-		}
-		for _, read := range m.walls {
-			wall := read.latest()
-			low, high = min(low, a.at(wall).terms.Quota), max(high, a.at(wall).terms.Quota)
 		}
 	}
-	return low, high
+	if len(all) == 0 { // the account is not known
+		return 0, 0
+	}
+	return slices.Min(all), slices.Max(all)
 }
 
 // onTheWay sums the unanswered requests of an account, or of a contract.
