@@ -143,10 +143,10 @@ func (s *activeStream) nextSnapshotPart(instanceID string) event.Event {
 // is known, whatever time that takes. It gives up only if certainly nothing was added, if the period is retired, or
 // if the meter ends; mayBeOnLog then reports whether the events may be on the log.
 func (b *batch) appendUntilFolded(ctx context.Context, prepared preparedAppend) error {
-	startedAt := time.Now()
+	sentAt := time.Now()
 	done, err := eventstore.AppendUntilKnown(ctx, b.meter.store, b.name, eventstore.Any, prepared.proposed,
 		eventstore.Resend{FirstPause: firstRetryPause, MaxPause: retryInterval, OnFailure: b.reportDelay})
-	b.appending += time.Since(startedAt)
+	b.waited += time.Since(sentAt)
 	if b.mayBeOnLog = err == nil || errors.Is(err, eventstore.ErrUnknown); err != nil {
 		return err
 	}
@@ -156,6 +156,7 @@ func (b *batch) appendUntilFolded(ctx context.Context, prepared preparedAppend) 
 			b.mayBeOnLog = false
 			return nil
 		}
+		failedAt := time.Now()
 		if errors.Is(err, errRetired) {
 			takeErr := b.takeBack(ctx, prepared)
 			if takeErr == nil {
@@ -167,6 +168,7 @@ func (b *batch) appendUntilFolded(ctx context.Context, prepared preparedAppend) 
 		if !clock.Sleep(ctx, pause) {
 			return err
 		}
+		b.waited += time.Since(failedAt)
 	}
 }
 

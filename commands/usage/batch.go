@@ -71,7 +71,6 @@ type batch struct {
 	ticked                   []*pendingRequest // the charges that the tick has
 	isFresh                  bool              // the fold has all that was on the log when the batch began
 	mayBeOnLog               bool              // the last append may be on the log but is not folded
-	appending                time.Duration     // how long the batch has waited for its appends
 }
 
 // flushBatch answers requests, however long the log takes: a request whose time is over ends its own wait. It returns false if the
@@ -90,8 +89,9 @@ func (s *activeStream) flushBatch(pending []*pendingRequest) (succeeded bool) {
 		}
 	}
 	startedAt := time.Now()
+	s.waited = 0
 	err := b.answerAll(s.meter.runCtx)
-	s.load.work.Add(int64(time.Since(startedAt) - b.appending))
+	s.load.work.Add(int64(time.Since(startedAt) - s.waited))
 	s.meter.reportHealth(s.name, err)
 	if err != nil {
 		b.failRequests(err)

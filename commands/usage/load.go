@@ -1,7 +1,6 @@
 package usage
 
 import (
-	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -9,42 +8,45 @@ import (
 	"lieudit/schemas/usagefold"
 )
 
-// ShardLoad is what an instance has done since it started to count the requests of one shard, whatever the month. One worker at a time
-// counts in a stream, so a shard whose Work grows by nearly a second each second has no room left: more shards help then.
+// Shard is a shared stream. The zero Shard stands for all streams of single periods.
+type Shard struct {
+	Month  string // in which its periods begin
+	Number int64
+}
+
+// ShardLoad is what an instance has done to count requests in a shard since it started. One worker at a time counts in a stream, so a shard
+// whose Work grows by nearly a second each second has no room left: more shards help then.
 type ShardLoad struct {
 	Events   int64         // appended
 	Requests int64         // counted, and answered with success
-	Work     time.Duration // of batches, without the wait for their appends
+	Work     time.Duration // of batches, without the wait for the log
 }
-
-// OwnStreams stands for a shard in Meter.Loads: all periods with a stream of their own.
-const OwnStreams = "own"
 
 // load is a ShardLoad while it grows.
 type load struct{ events, requests, work atomic.Int64 }
 
-// loads has the load of each shard by its number, and that of OwnStreams.
-type loads struct{ byShard sync.Map } // string -> *load
+// loads has the load of each shard.
+type loads struct{ byShard sync.Map } // Shard -> *load
 
 // ofStream returns the load that a stream's batches add to.
 func (l *loads) ofStream(name string) *load {
-	label := OwnStreams
-	if _, shard, ok := usagefold.ParseSharedStreamName(name); ok {
-		label = strconv.FormatInt(shard, 10)
+	var shard Shard
+	if month, number, ok := usagefold.ParseSharedStreamName(name); ok {
+		shard = Shard{month, number}
 	}
-	if found, ok := l.byShard.Load(label); ok {
+	if found, ok := l.byShard.Load(shard); ok {
 		return found.(*load)
 	}
-	found, _ := l.byShard.LoadOrStore(label, &load{})
+	found, _ := l.byShard.LoadOrStore(shard, &load{})
 	return found.(*load)
 }
 
-// Loads returns what this instance has done, by the number of the shard or OwnStreams.
-func (m *Meter) Loads() map[string]ShardLoad {
-	all := map[string]ShardLoad{}
-	m.loads.byShard.Range(func(label, found any) bool {
+// Loads returns what this instance has done.
+func (m *Meter) Loads() map[Shard]ShardLoad {
+	all := map[Shard]ShardLoad{}
+	m.loads.byShard.Range(func(shard, found any) bool {
 		l := found.(*load)
-		all[label.(string)] = ShardLoad{Events: l.events.Load(), Requests: l.requests.Load(), Work: time.Duration(l.work.Load())}
+		all[shard.(Shard)] = ShardLoad{Events: l.events.Load(), Requests: l.requests.Load(), Work: time.Duration(l.work.Load())}
 		return true
 	})
 	return all

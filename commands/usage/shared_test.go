@@ -24,10 +24,11 @@ import (
 	"lieudit/schemas/usagefold"
 )
 
-// slowStore is a log whose appends take a while, so that requests wait for each other. It counts appends and the events that are read.
+// slowStore is a log whose appends take a while, so that requests wait for each other, and each event that is read. It counts appends and the
+// events that are read.
 type slowStore struct {
 	eventstore.Store
-	lag           time.Duration
+	lag, readLag  time.Duration
 	appends, read atomic.Int64
 	failStream    atomic.Pointer[string] // reads of it fail
 	failAppends   atomic.Int64           // that many appends from now on fail
@@ -50,6 +51,7 @@ func (s *slowStore) ReadStream(ctx context.Context, stream string, from eventsto
 		}
 		for r, err := range s.Store.ReadStream(ctx, stream, from, d) {
 			s.read.Add(1)
+			time.Sleep(s.readLag)
 			if !yield(r, err) {
 				return
 			}

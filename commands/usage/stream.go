@@ -33,6 +33,7 @@ type activeStream struct {
 	lastEventID         uuid.UUID                             // of the same; uuid.Nil after a snapshot was restored. Used by batches alone
 	eventsSinceSnapshot int                                   // folded since the last snapshot, or part of one, in the stream
 	snapshotParts       []event.Event                         // of a snapshot that is being written, those that are not on the log
+	waited              time.Duration                         // how long the worker has waited for the log since its batch began
 	undecodable         map[event.PeriodRef]bool              // periods that have an event which cannot be decoded; only in a shared stream
 	lastPrepared        preparedAppend                        // the last append of this instance
 	tickVerdicts        map[event.PeriodRef]usagefold.Verdict // on the tick of lastPrepared
@@ -230,7 +231,7 @@ func (s *activeStream) readNewEvents(ctx context.Context) iter.Seq2[eventstore.R
 		if s.lastEventID != uuid.Nil {
 			from, isVerified = s.revision, false
 		}
-		for r, err := range s.meter.store.ReadStream(ctx, s.name, from, eventstore.Forward) {
+		for r, err := range s.timeReads(s.meter.store.ReadStream(ctx, s.name, from, eventstore.Forward)) {
 			switch {
 			case err == nil && !isVerified && (r.Revision != s.revision || r.ID != s.lastEventID):
 				yield(r, fmt.Errorf("%w: another event is at %s@%d", errRetired, s.name, s.revision))
@@ -246,6 +247,21 @@ func (s *activeStream) readNewEvents(ctx context.Context) iter.Seq2[eventstore.R
 		if !isVerified {
 			yield(eventstore.RecordedEvent{}, fmt.Errorf("%w: %s ends before %d", errRetired, s.name, s.revision))
 		}
+	}
+}
+
+// timeReads adds to waited how long the log takes to yield events.
+func (s *activeStream) timeReads(events iter.Seq2[eventstore.RecordedEvent, error]) iter.Seq2[eventstore.RecordedEvent, error] {
+	return func(yield func(eventstore.RecordedEvent, error) bool) {
+		askedAt := time.Now()
+		for r, err := range events {
+			s.waited += time.Since(askedAt)
+			if !yield(r, err) {
+				return
+			}
+			askedAt = time.Now()
+		}
+		s.waited += time.Since(askedAt)
 	}
 }
 

@@ -141,7 +141,7 @@ func (l pacedLoad) awaitDue(ctx context.Context, began time.Time, n int64) (time
 func (l pacedLoad) send(c *measure.Client) error {
 	status, err := c.Send(l.request)
 	if err == nil && status != l.accept {
-		err = fmt.Errorf("a request is answered %d, not %d: %s", status, l.accept, c.Failure())
+		err = fmt.Errorf("a request is answered %d, not %d: %q", status, l.accept, c.Failure())
 	}
 	return err
 }

@@ -64,7 +64,7 @@ func (c *Client) Send(request []byte) (status int, err error) {
 	if err != nil {
 		return 0, err
 	}
-	if status >= http.StatusInternalServerError {
+	if c.failure = nil; status >= http.StatusInternalServerError {
 		c.failure = make([]byte, length)
 		_, err = io.ReadFull(c.reader, c.failure)
 		return status, err
@@ -73,7 +73,7 @@ func (c *Client) Send(request []byte) (status int, err error) {
 	return status, err
 }
 
-// Failure returns the body of the last answer with a status from 500 on, which says why the service could not serve the request.
+// Failure returns the body of the last answer if its status is from 500 on: it says why the service could not serve the request.
 func (c *Client) Failure() string { return string(c.failure) }
 
 var (

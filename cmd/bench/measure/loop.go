@@ -147,7 +147,7 @@ func (c *Client) sendExpecting(request []byte, accept []int) error {
 	status, err := c.Send(request)
 	if err == nil && !slices.Contains(accept, status) {
 		line, _, _ := strings.Cut(string(request), "\r\n")
-		err = fmt.Errorf("%s is answered %d %s", line, status, c.Failure())
+		err = fmt.Errorf("%s is answered %d: %q", line, status, c.Failure())
 	}
 	return err
 }

@@ -24,7 +24,7 @@ type account struct {
 	nextAgencyAt time.Time
 	agencys      contract       // of the agency that it belongs to, or joins
 	before       membership     // the one that has ended by the clock of some instance
-	formerTerms  formerTerms    // those that have
+	formerTerms  formerTerms    // the terms that have ended by the clock of some instance
 	keys         map[string]key // by label
 }
 

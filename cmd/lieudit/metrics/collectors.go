@@ -60,16 +60,19 @@ func (c *readModelCollector) Collect(metrics chan<- prometheus.Metric) {
 }
 
 // RegisterUsage registers what an instance does to count requests: all in all, and by shard.
-func RegisterUsage(r prometheus.Registerer, loads func() map[string]usage.ShardLoad) {
+func RegisterUsage(r prometheus.Registerer, loads func() map[usage.Shard]usage.ShardLoad) {
 	r.MustRegister(&usageCollector{
 		loads, newDesc("lieudit_usage_events_total"), newDesc("lieudit_usage_requests_total"),
 		newDesc("lieudit_usage_shard_events_total"), newDesc("lieudit_usage_shard_requests_total"), newDesc("lieudit_usage_shard_work_seconds_total"),
 	})
 }
 
+// ownStreams is the shard of periods with a stream of their own.
+const ownStreams = "own"
+
 // usageCollector reads the loads once per scrape.
 type usageCollector struct {
-	loads                                    func() map[string]usage.ShardLoad
+	loads                                    func() map[usage.Shard]usage.ShardLoad
 	events, requests                         *prometheus.Desc
 	shardEvents, shardRequests, shardSeconds *prometheus.Desc
 }
@@ -86,9 +89,13 @@ func (c *usageCollector) Collect(metrics chan<- prometheus.Metric) {
 	var events, requests int64
 	for shard, l := range c.loads() {
 		events, requests = events+l.Events, requests+l.Requests
-		metrics <- prometheus.MustNewConstMetric(c.shardEvents, counter, float64(l.Events), shard)
-		metrics <- prometheus.MustNewConstMetric(c.shardRequests, counter, float64(l.Requests), shard)
-		metrics <- prometheus.MustNewConstMetric(c.shardSeconds, counter, l.Work.Seconds(), shard)
+		labels := []string{shard.Month, strconv.FormatInt(shard.Number, 10)}
+		if shard == (usage.Shard{}) {
+			labels = []string{"", ownStreams}
+		}
+		metrics <- prometheus.MustNewConstMetric(c.shardEvents, counter, float64(l.Events), labels...)
+		metrics <- prometheus.MustNewConstMetric(c.shardRequests, counter, float64(l.Requests), labels...)
+		metrics <- prometheus.MustNewConstMetric(c.shardSeconds, counter, l.Work.Seconds(), labels...)
 	}
 	metrics <- prometheus.MustNewConstMetric(c.events, counter, float64(events))
 	metrics <- prometheus.MustNewConstMetric(c.requests, counter, float64(requests))

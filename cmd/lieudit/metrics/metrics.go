@@ -33,9 +33,9 @@ func table() []declaration {
 		{"lieudit_requests_waiting", gauge, "Requests that wait for a silent event log.", nil},
 		{"lieudit_usage_events_total", counter, "Events this instance wrote to count requests.", nil},
 		{"lieudit_usage_requests_total", counter, "Requests this instance counted.", nil},
-		{"lieudit_usage_shard_events_total", counter, "Events this instance wrote to count requests, by the shard of their stream.", []string{"shard"}},
-		{"lieudit_usage_shard_requests_total", counter, "Requests this instance counted, by shard.", []string{"shard"}},
-		{"lieudit_usage_shard_work_seconds_total", counter, "Time in which this instance counted the requests of a shard, without the wait for appends.", []string{"shard"}},
+		{"lieudit_usage_shard_events_total", counter, "Events this instance wrote to count requests, by the stream that they are in.", []string{"month", "shard"}},
+		{"lieudit_usage_shard_requests_total", counter, "Requests this instance counted, by the stream that they are counted in.", []string{"month", "shard"}},
+		{"lieudit_usage_shard_work_seconds_total", counter, "Time this instance spent counting, without the wait for the log, by stream.", []string{"month", "shard"}},
 
 		{"lieudit_connections", gauge, "Connections that are open.", []string{"listener"}},
 		{"lieudit_connections_limit", gauge, "Connections that may be open.", []string{"listener"}},
