@@ -50,6 +50,12 @@ func (h *Handler[S]) KeepSnapshots(folder string, threshold int, disk osfile.Dis
 // eventstore.ErrUnknown means that the context ended before the outcome of the append was known; eventstore.ErrUnavailable
 // means that nothing was appended. An *eventstore.UnusableError names an event of the stream that cannot be folded.
 func (h *Handler[S]) Handle(ctx context.Context, id string, meta Metadata, decide Decision[S]) (eventstore.Position, error) {
+	return h.HandleThen(ctx, id, meta, decide, nil)
+}
+
+// HandleThen is Handle, and calls show with the state that a command which is not refused has left, whatever others append after it.
+// show must not change or keep the state. An error with a position means that the command was carried out, but its state could not be read.
+func (h *Handler[S]) HandleThen(ctx context.Context, id string, meta Metadata, decide Decision[S], show func(*S)) (eventstore.Position, error) {
 	s, err := h.acquireState(ctx, id)
 	if err != nil {
 		return 0, err
@@ -62,6 +68,9 @@ func (h *Handler[S]) Handle(ctx context.Context, id string, meta Metadata, decid
 			return 0, err
 		}
 		if len(result.events) == 0 {
+			if show != nil && result.refusal == nil {
+				show(&s.state)
+			}
 			return s.checkpoint.Position, result.refusal
 		}
 		batch, err := h.codec.Encode(ctx, s.stream, uuid.NewSHA1(commandID, []byte{attempt}), meta.EventMetadata(commandID), result.events)
@@ -70,6 +79,12 @@ func (h *Handler[S]) Handle(ctx context.Context, id string, meta Metadata, decid
 		}
 		done, err := eventstore.AppendUntilKnown(ctx, h.store, s.stream, s.revision, batch, eventstore.Resend{})
 		switch {
+		case err == nil && show != nil && result.refusal == nil:
+			if err := s.catchUpTo(ctx, h, done.Revision); err != nil {
+				return done.Position, err
+			}
+			show(&s.state)
+			return done.Position, nil
 		case err == nil:
 			return done.Position, result.refusal
 		case !errors.Is(err, eventstore.ErrConflict):

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"sync"
 
 	"golang.org/x/sync/semaphore"
@@ -34,6 +35,11 @@ type streamState[S any] struct {
 // is folded from its beginning. The same happens if a correction names an event that the state already contains. catchUp stops
 // with an *eventstore.UnusableError at an event that cannot be used, unless a correction names that event.
 func (s *streamState[S]) catchUp(ctx context.Context, h *Handler[S]) error {
+	return s.catchUpTo(ctx, h, math.MaxInt64)
+}
+
+// catchUpTo is catchUp as far as a revision. A stream that is folded from its beginning is folded to its end.
+func (s *streamState[S]) catchUpTo(ctx context.Context, h *Handler[S], last eventstore.Revision) error {
 	if !s.hasTriedSnapshot {
 		s.hasTriedSnapshot = true
 		h.snapshots.loadSnapshot(s)
@@ -55,6 +61,9 @@ func (s *streamState[S]) catchUp(ctx context.Context, h *Handler[S]) error {
 		}
 		if err := s.applyEvent(ctx, h, r); err != nil {
 			return fmt.Errorf("%s@%d: %w", s.stream, r.Revision, err)
+		}
+		if s.revision >= last {
+			break
 		}
 	}
 	if isVerified {

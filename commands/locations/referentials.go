@@ -124,15 +124,10 @@ func deactivateAllSites(s *State, ref *referentialState, account string, limit p
 	return c
 }
 
-// handleReferential handles a command on a referential and returns the referential after it. If another command has changed it
-// since, the caller is shown the later state.
+// handleReferential handles a command on a referential and returns the referential as the command left it.
 func (l *Locations) handleReferential(ctx context.Context, account string, meta commands.Metadata, code string, decision commands.Decision[State]) (Referential, eventstore.Position, error) {
-	position, err := l.handler.Handle(ctx, account, meta, decision)
-	if err != nil {
-		return Referential{}, position, err
-	}
 	var found referentialState
-	err = l.handler.View(ctx, account, func(s *State) {
+	position, err := l.handler.HandleThen(ctx, account, meta, decision, func(s *State) {
 		if ref, ok := s.referentials[code]; ok {
 			found = *ref
 		}
