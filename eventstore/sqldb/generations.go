@@ -20,7 +20,7 @@ import (
 //	                                       │ another one is built                                                  │
 //	                                       └─────────────────► Retired ── DropSuperseded, Prune ──► Dropped ◄──────┘
 //
-// One whose tables cannot be made is forgotten at once. If the program ended meanwhile, DropSuperseded or Prune drops it. At most one
+// One whose tables cannot be made is dropped at once. If the program ended meanwhile, DropSuperseded or Prune drops it. At most one
 // generation of a model and version serves, and at most one is being built.
 type GenerationState string
 
@@ -88,10 +88,10 @@ func (s *Registry) Generations(ctx context.Context) ([]Generation, error) {
 // The tables are made outside the registry's transaction, for which all instances would wait. So it checks for a generation
 // twice, before and after, and drops its own if another instance was faster.
 //
-// A generation whose tables cannot be made is forgotten. On a full disk that may fail as well: then no other one is begun before it is
-// forgotten, so that an outage, however long, leaves one.
+// A generation whose tables cannot be made is dropped. On a full disk that may fail as well: then no other one is begun before it is
+// dropped, so that an outage, however long, leaves one.
 func (s *Registry) BuildGeneration(ctx context.Context, m table.ReadModel, unlessExists bool) (Generation, error) {
-	if err := s.forgetUnfinished(ctx, m); err != nil {
+	if err := s.dropUnfinished(ctx, m); err != nil {
 		return Generation{}, err
 	}
 	g, err := s.reserveNumber(ctx, m, unlessExists)
@@ -105,14 +105,14 @@ func (s *Registry) BuildGeneration(ctx context.Context, m table.ReadModel, unles
 	if err == nil && built.Name == g.Name {
 		return built, nil
 	}
-	s.setUnfinished(g)                                                            // or another instance was faster
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), forgetTimeout) // although nobody waits for the generation any more
+	s.setUnfinished(g)                                                          // or another instance was faster
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), dropTimeout) // although nobody waits for the generation any more
 	defer cancel()
-	return built, errors.Join(err, s.forgetUnfinished(ctx, m))
+	return built, errors.Join(err, s.dropUnfinished(ctx, m))
 }
 
-// forgetTimeout bounds the attempt to forget a generation that follows at once. Later ones have the time of their callers.
-const forgetTimeout = 2 * time.Second
+// dropTimeout bounds the attempt to drop a generation that follows at once. Later ones have the time of their callers.
+const dropTimeout = 2 * time.Second
 
 // setUnfinished notes a generation of this instance that will not be built.
 func (s *Registry) setUnfinished(g Generation) {
@@ -121,9 +121,9 @@ func (s *Registry) setUnfinished(g Generation) {
 	s.unfinished[g.Name] = g
 }
 
-// forgetUnfinished removes the generations of a model that this instance has begun and will not build. One that has left Creating stays: a
+// dropUnfinished drops the generations of a model that this instance has begun and will not build. One that has left Creating stays: a
 // commit that seemed to fail was made all the same, and others fill or read it by now.
-func (s *Registry) forgetUnfinished(ctx context.Context, m table.ReadModel) error {
+func (s *Registry) dropUnfinished(ctx context.Context, m table.ReadModel) error {
 	s.mu.Lock()
 	all := maps.Clone(s.unfinished)
 	s.mu.Unlock()
@@ -132,7 +132,7 @@ func (s *Registry) forgetUnfinished(ctx context.Context, m table.ReadModel) erro
 			continue
 		}
 		err := s.updateRegistry(ctx, func(tx *Tx) error {
-			n, err := tx.Exec(ctx, "delete from {copy} where name = ? and state = 'fresh'", name)
+			n, err := tx.Exec(ctx, "update {copy} set state = 'dropped' where name = ? and state = 'fresh'", name)
 			if err != nil || n == 0 {
 				return err
 			}
