@@ -8,18 +8,18 @@ import (
 	"lieudit/schemas/usagefold"
 )
 
-// Shard is a shared stream. The zero Shard stands for all streams of single periods.
+// Shard is a shared stream. The zero Shard stands for all streams that have one period each.
 type Shard struct {
 	Month  string // in which its periods begin
 	Number int64
 }
 
-// ShardLoad is what an instance has done to count requests in a shard since it started. One worker at a time counts in a stream, so a shard
-// whose Work grows by nearly a second each second has no room left: more shards help then.
+// ShardLoad is what an instance has done to count requests in a shard since it started. One worker at a time counts in a stream, so a shared stream
+// whose Work grows by nearly a second each second can take no more: more shards help then.
 type ShardLoad struct {
 	Events   int64         // appended
 	Requests int64         // counted, and answered with success
-	Work     time.Duration // of batches, without the wait for the log
+	Work     time.Duration // time spent on batches, without the wait for the log
 }
 
 // load is a ShardLoad while it grows.

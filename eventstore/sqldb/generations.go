@@ -20,7 +20,7 @@ import (
 //	                                       │ another one is built                                                  │
 //	                                       └─────────────────► Retired ── DropSuperseded, Prune ──► Dropped ◄──────┘
 //
-// One whose tables cannot be made is dropped at once. If the program ended meanwhile, DropSuperseded or Prune drops it. At most one
+// One whose tables cannot be made is Dropped, at once if possible. If the program ends first, DropSuperseded or Prune drops it. At most one
 // generation of a model and version serves, and at most one is being built.
 type GenerationState string
 
@@ -85,11 +85,11 @@ func (s *Registry) Generations(ctx context.Context) ([]Generation, error) {
 // the generation that serves or is being built, and makes a new one only if there is none. Several instances may call it at
 // once: with unlessExists all get the same generation.
 //
-// The tables are made outside the registry's transaction, for which all instances would wait. So it checks for a generation
-// twice, before and after, and drops its own if another instance was faster.
+// The tables are made outside the registry's transaction, for which all instances would wait. So with unlessExists it looks for a
+// generation twice, before and after, and drops its own if another instance was faster.
 //
-// A generation whose tables cannot be made is dropped. On a full disk that may fail as well: then no other one is begun before it is
-// dropped, so that an outage, however long, leaves one.
+// A generation whose tables cannot be made is dropped. On a full disk that may fail as well: then no new one is begun until that one is
+// dropped, so that even a long outage leaves at most one of each model and instance.
 func (s *Registry) BuildGeneration(ctx context.Context, m table.ReadModel, unlessExists bool) (Generation, error) {
 	if err := s.dropUnfinished(ctx, m); err != nil {
 		return Generation{}, err
