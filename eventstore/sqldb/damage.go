@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
+	"time"
 
 	driver "modernc.org/sqlite"
 	sqlite3 "modernc.org/sqlite/lib"
@@ -289,19 +291,60 @@ func (s *Registry) resetDatabase(why *DamagedError) {
 }
 
 // CheckFiles checks the open files, and records those that were removed, replaced or truncated since: SQLite itself would
-// continue with a file that no longer has a name, and lose everything at the end. It costs two system calls per file.
-func (s *Registry) CheckFiles() {
+// continue with a file that no longer has a name, and lose everything at the end. It costs two system calls per file, and now and then a
+// read (see readFirstPage).
+func (s *Registry) CheckFiles(ctx context.Context) {
 	if isPostgresAddress(s.address) {
 		return
 	}
+	isReadDue := s.takeReadDue()
 	for name, opened := range s.listOpen() {
-		if reason := opened.file.compare(s.databaseAddress(name)); reason != "" {
-			s.recordDamage(opened.model, &DamagedError{name, reason})
+		if err := s.checkFile(name, opened); err == nil && isReadDue {
+			s.readFirstPage(ctx, name, opened)
 		}
 	}
 	if reason := s.registryState().compare(s.databaseAddress(registryFile)); reason != "" {
 		s.resetDatabase(&DamagedError{registryFile, reason})
 	}
+}
+
+// checkFile returns and records a *DamagedError for an open generation whose file was removed, replaced or truncated.
+func (s *Registry) checkFile(name string, opened *openDatabase) error {
+	reason := opened.file.compare(s.databaseAddress(name))
+	if reason == "" {
+		return nil
+	}
+	damaged := &DamagedError{name, reason}
+	s.recordDamage(opened.model, damaged)
+	return damaged
+}
+
+const (
+	firstPageInterval = 5 * time.Second        // between two calls of readFirstPage for a generation
+	firstPageTimeout  = 100 * time.Millisecond // all its connections may be busy
+)
+
+// takeReadDue reports whether readFirstPage is due, at most once every firstPageInterval.
+func (s *Registry) takeReadDue() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if time.Since(s.firstPagesReadAt) < firstPageInterval {
+		return false
+	}
+	s.firstPagesReadAt = time.Now()
+	return true
+}
+
+// readFirstPage has SQLite look at the beginning of a generation's file, and records damage. A file that was truncated may be as long as
+// before when compare looks at it: moving the write-ahead log into a small file makes it as long again as it should be, with zeros for all
+// that the log does not hold. A generation that nobody reads would stay like that. The file is not opened for this: closing it would take
+// away SQLite's own locks on it.
+func (s *Registry) readFirstPage(ctx context.Context, name string, opened *openDatabase) {
+	ctx, cancel := context.WithTimeout(ctx, firstPageTimeout)
+	defer cancel()
+	var version int64
+	err := opened.db.QueryRow(ctx, "pragma schema_version").Scan(&version)
+	s.noteDamage(Generation{Name: name, Model: opened.model}, err)
 }
 
 // watchRegistryFile remembers the file of the registry's own database for CheckFiles.
@@ -327,6 +370,7 @@ func (s *Registry) registryState() *openFile {
 // openFile is a file as it was when it was opened, with its largest size so far. A nil one is compared with nothing.
 type openFile struct {
 	info os.FileInfo
+	mu   sync.Mutex
 	size int64
 }
 
@@ -335,7 +379,7 @@ func newOpenFile(info os.FileInfo) *openFile {
 	if info == nil {
 		return nil
 	}
-	return &openFile{info, info.Size()}
+	return &openFile{info: info, size: info.Size()}
 }
 
 // compare returns what has happened to the file at a path since, or "". An unknown change counts as none. Such a file never
@@ -344,6 +388,8 @@ func (f *openFile) compare(path string) string {
 	if f == nil {
 		return ""
 	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
 	now, err := os.Stat(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):

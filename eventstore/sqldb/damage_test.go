@@ -59,7 +59,7 @@ func checkReplacement(t *testing.T, isOpen bool, do func(path string) error) {
 	if err := do(path); err != nil {
 		t.Fatal(err)
 	}
-	s.CheckFiles()
+	s.CheckFiles(t.Context())
 	err := s.Read(t.Context(), m, func(*sqldb.DB) error { return nil })
 	if !sqldb.IsDamage(err) {
 		t.Fatalf("reading a damaged generation: %v, want damage", err)
@@ -102,7 +102,7 @@ func TestALostRegistryListsNothingAndItsFilesAreRemoved(t *testing.T) {
 		if err := os.Remove(filepath.Join(folder, "registry.db")); err != nil {
 			t.Fatal(err)
 		}
-		s.CheckFiles()
+		s.CheckFiles(t.Context())
 		if all, err := s.Generations(t.Context()); err != nil || len(all) != 0 || s.Replacement(m) == "" {
 			t.Errorf("open %t: %v, %v, %q; want no generation and why", isOpen, all, err, s.Replacement(m))
 		}
@@ -124,5 +124,46 @@ func readCount(t *testing.T, s *sqldb.Registry, want int) {
 	})
 	if err != nil || got != want {
 		t.Errorf("read %d rows, %v; want %d", got, err, want)
+	}
+}
+
+// TestACutFileIsNotedAlthoughACheckpointMadeItAsLongAsBefore empties the file of a generation just before its write-ahead log is moved into
+// it. SQLite makes a small file as long again as its log says, with zeros for everything that the log does not hold.
+func TestACutFileIsNotedAlthoughACheckpointMadeItAsLongAsBefore(t *testing.T) {
+	t.Parallel()
+	for name, checkpoint := range map[string]func(*testing.T, *sqldb.Registry, sqldb.Generation, *sqldb.DB) error{
+		"by SQLite": func(t *testing.T, _ *sqldb.Registry, _ sqldb.Generation, db *sqldb.DB) error {
+			return db.TruncateWAL(t.Context())
+		},
+		"by a scrub": func(t *testing.T, s *sqldb.Registry, g sqldb.Generation, db *sqldb.DB) error {
+			_, err := s.Scrub(t.Context(), model(1), g, db)
+			return err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			folder, m := t.TempDir(), model(1)
+			s := openRegistry(t, folder)
+			g := buildServing(t, s, m, 3)
+			db, release, err := s.OpenGeneration(t.Context(), g)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer release()
+			path := filepath.Join(folder, g.Name+".db")
+			before, err := os.Stat(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			upsert(t, db, []thing{{ID: "a", Count: 7, Raw: []byte("y")}})
+			err = errors.Join(os.Truncate(path, 0), checkpoint(t, s, g, db))
+			if after, statErr := os.Stat(path); name == "by SQLite" && (err != nil || statErr != nil || after.Size() != before.Size()) {
+				t.Fatalf("the checkpoint: %v; the file is %v, %v; want as many bytes as before, %d", err, after, statErr, before.Size())
+			}
+			s.CheckFiles(t.Context())
+			if got := s.Damaged(); len(got) != 1 || got[0] != g.Name {
+				t.Errorf("damaged are %v, want %s", got, g.Name)
+			}
+		})
 	}
 }
