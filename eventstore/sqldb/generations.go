@@ -136,7 +136,10 @@ func (s *Registry) dropUnfinished(ctx context.Context, m table.ReadModel) error 
 			if err != nil || n == 0 {
 				return err
 			}
-			return s.dropTables(ctx, tx, g)
+			if err := s.dropTables(ctx, tx, g); err != nil {
+				return err
+			}
+			return forgetFailed(ctx, tx, g)
 		})
 		if err != nil {
 			return err
@@ -146,6 +149,13 @@ func (s *Registry) dropUnfinished(ctx context.Context, m table.ReadModel) error 
 		s.mu.Unlock()
 	}
 	return nil
+}
+
+// forgetFailed deletes the rows of dropped generations before g that never served. The row of g keeps their numbers from being used again.
+// Several attempts a second fail for as long as there is no right to make tables, say.
+func forgetFailed(ctx context.Context, tx *Tx, g Generation) error {
+	_, err := tx.Exec(ctx, "delete from {copy} where model = ? and version = ? and generation < ? and state = 'dropped' and served = 0", g.Model, g.Version, g.Number)
+	return err
 }
 
 // startBuilding makes a generation whose tables exist the one that is being built, and retires the previous one. With

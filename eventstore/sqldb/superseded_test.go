@@ -108,12 +108,28 @@ func TestAGenerationWhoseTablesCannotBeMadeLeavesNothing(t *testing.T) {
 			}
 		}
 		assertLeft(t, s)
+		if rows := countRegistered(t, address); rows != 1 {
+			t.Errorf("the registry has %d rows of the three attempts, want that of the last, whose number must not be used again", rows)
+		}
 		g := buildServing(t, s, model(1), 1)
 		assertLeft(t, s, g.Name)
 		if g.Number != 4 { // a number may be that of a damaged generation, which no attempt can open
 			t.Errorf("%s is built after three attempts, which used up a number each", g.Name)
 		}
 	})
+}
+
+// countRegistered counts the rows of the registry's list of generations, with those that are dropped.
+func countRegistered(t *testing.T, address string) (rows int) {
+	t.Helper()
+	list, where := "lieudit.copy", address
+	if !strings.HasPrefix(address, "postgres") {
+		list, where = "copy", filepath.Join(address, "registry.db")
+	}
+	if err := openRaw(t, where).QueryRow("select count(*) from " + list).Scan(&rows); err != nil {
+		t.Fatal(err)
+	}
+	return rows
 }
 
 // A program that is killed cannot drop what it began.
