@@ -12,7 +12,6 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"time"
 
 	driver "modernc.org/sqlite"
 	sqlite3 "modernc.org/sqlite/lib"
@@ -23,7 +22,8 @@ import (
 
 // The files of read models can be lost and damaged like any other. They are derived from the log, so nothing is repaired: a
 // damaged file is moved aside, and a new generation replaces it. Damage is found when a file is opened (inspectFile,
-// verifyGeneration), when it is read or written (noteDamage), and when it is changed under the service (CheckFiles):
+// verifyGeneration), when it is read or written (noteDamage), and when it is changed under the service (CheckFiles,
+// checkBeforeWrites):
 //
 //	damage ──► recordDamage ──► Damaged ──► PutAside ──► BuildGeneration ──► PromoteGeneration removes what was put aside
 //	               └─ reads fail from here on
@@ -246,7 +246,7 @@ func (s *Registry) noteRegistryDamage(err error) error {
 		return err
 	}
 	damaged := &DamagedError{registryFile, "is damaged: " + err.Error()}
-	s.resetDatabase(damaged)
+	s.resetDatabase(s.registryState(), damaged)
 	return damaged
 }
 
@@ -275,76 +275,62 @@ func (s *Registry) isRegistryDamaged() bool {
 }
 
 // resetDatabase closes the registry's own database and moves its file aside. The next use makes a new one, which lists no
-// generations: all are rebuilt.
-func (s *Registry) resetDatabase(why *DamagedError) {
+// generations: all are rebuilt. It does nothing if the database no longer is the one of the file: another caller was faster.
+func (s *Registry) resetDatabase(file *openFile, why *DamagedError) {
 	s.mu.Lock()
 	db := s.db
+	if db == nil || s.file != file {
+		s.mu.Unlock()
+		return
+	}
 	s.db, s.file = nil, nil
 	s.mu.Unlock()
-	if db == nil {
-		return // another caller does it
-	}
 	s.recordDamage("", why)
 	if err := errors.Join(s.renameFiles(registryFile), db.Close()); err != nil {
 		s.Log.Warn("the damaged registry of read models could not be put aside", "reason", err)
 	}
 }
 
-// CheckFiles checks the open files, and records those that were removed, replaced or truncated since: SQLite itself would
-// continue with a file that no longer has a name, and lose everything at the end. It costs two system calls per file, and now and then a
-// read (see readFirstPage).
-func (s *Registry) CheckFiles(ctx context.Context) {
+// CheckFiles checks the open files, and records those that were removed, replaced or truncated since: SQLite would go on writing to a file
+// that has no name, and all of it would be lost when the file is closed. It costs one system call per file.
+func (s *Registry) CheckFiles() {
 	if isPostgresAddress(s.address) {
 		return
 	}
-	isReadDue := s.takeReadDue()
 	for name, opened := range s.listOpen() {
-		if err := s.checkFile(name, opened); err == nil && isReadDue {
-			s.readFirstPage(ctx, name, opened)
+		if reason := opened.file.compare(s.databaseAddress(name)); reason != "" && s.isStillOpen(name, opened) { // otherwise it may be dropped by now
+			s.recordDamage(opened.model, &DamagedError{name, reason})
 		}
 	}
-	if reason := s.registryState().compare(s.databaseAddress(registryFile)); reason != "" {
-		s.resetDatabase(&DamagedError{registryFile, reason})
+	file := s.registryState()
+	if reason := file.compare(s.databaseAddress(registryFile)); reason != "" {
+		s.resetDatabase(file, &DamagedError{registryFile, reason})
 	}
 }
 
-// checkFile returns and records a *DamagedError for an open generation whose file was removed, replaced or truncated.
-func (s *Registry) checkFile(name string, opened *openDatabase) error {
-	reason := opened.file.compare(s.databaseAddress(name))
-	if reason == "" {
-		return nil
-	}
-	damaged := &DamagedError{name, reason}
-	s.recordDamage(opened.model, damaged)
-	return damaged
-}
-
-const (
-	firstPageInterval = 5 * time.Second        // between two calls of readFirstPage for a generation
-	firstPageTimeout  = 100 * time.Millisecond // all its connections may be busy
-)
-
-// takeReadDue reports whether readFirstPage is due, at most once every firstPageInterval.
-func (s *Registry) takeReadDue() bool {
+// isStillOpen reports whether a generation's database is the one that it was.
+func (s *Registry) isStillOpen(name string, opened *openDatabase) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if time.Since(s.firstPagesReadAt) < firstPageInterval {
-		return false
-	}
-	s.firstPagesReadAt = time.Now()
-	return true
+	return s.openDatabases[name] == opened
 }
 
-// readFirstPage has SQLite look at the beginning of a generation's file, and records damage. A file that was truncated may be as long as
-// before when compare looks at it: moving the write-ahead log into a small file makes it as long again as it should be, with zeros for all
-// that the log does not hold. A generation that nobody reads would stay like that. The file is not opened for this: closing it would take
-// away SQLite's own locks on it.
-func (s *Registry) readFirstPage(ctx context.Context, name string, opened *openDatabase) {
-	ctx, cancel := context.WithTimeout(ctx, firstPageTimeout)
-	defer cancel()
-	var version int64
-	err := opened.db.QueryRow(ctx, "pragma schema_version").Scan(&version)
-	s.noteDamage(Generation{Name: name, Model: opened.model}, err)
+// checkBeforeWrites returns the Options.BeforeWrite of a generation, which does for its file what CheckFiles does. A commit may be followed
+// by a checkpoint, and a checkpoint makes a file that was truncated as long as it was, with zeros for all pages that are not in the
+// write-ahead log: nothing would show the damage then until such a page is read.
+func (s *Registry) checkBeforeWrites(g Generation, file *openFile) func() error {
+	if file == nil {
+		return nil
+	}
+	return func() error {
+		reason := file.compare(s.databaseAddress(g.Name))
+		if reason == "" {
+			return nil
+		}
+		damaged := &DamagedError{g.Name, reason}
+		s.recordDamage(g.Model, damaged)
+		return damaged
+	}
 }
 
 // watchRegistryFile remembers the file of the registry's own database for CheckFiles.
@@ -399,7 +385,7 @@ func (f *openFile) compare(path string) string {
 	case !os.SameFile(now, f.info):
 		return "was replaced while in use"
 	case now.Size() < f.size:
-		return "was cut while in use"
+		return "was truncated while in use"
 	}
 	f.size = now.Size()
 	return ""

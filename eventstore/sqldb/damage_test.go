@@ -1,7 +1,9 @@
 package sqldb_test
 
 import (
+	"bytes"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -59,7 +61,7 @@ func checkReplacement(t *testing.T, isOpen bool, do func(path string) error) {
 	if err := do(path); err != nil {
 		t.Fatal(err)
 	}
-	s.CheckFiles(t.Context())
+	s.CheckFiles()
 	err := s.Read(t.Context(), m, func(*sqldb.DB) error { return nil })
 	if !sqldb.IsDamage(err) {
 		t.Fatalf("reading a damaged generation: %v, want damage", err)
@@ -102,7 +104,7 @@ func TestALostRegistryListsNothingAndItsFilesAreRemoved(t *testing.T) {
 		if err := os.Remove(filepath.Join(folder, "registry.db")); err != nil {
 			t.Fatal(err)
 		}
-		s.CheckFiles(t.Context())
+		s.CheckFiles()
 		if all, err := s.Generations(t.Context()); err != nil || len(all) != 0 || s.Replacement(m) == "" {
 			t.Errorf("open %t: %v, %v, %q; want no generation and why", isOpen, all, err, s.Replacement(m))
 		}
@@ -127,43 +129,56 @@ func readCount(t *testing.T, s *sqldb.Registry, want int) {
 	}
 }
 
-// TestACutFileIsNotedAlthoughACheckpointMadeItAsLongAsBefore empties the file of a generation just before its write-ahead log is moved into
-// it. SQLite makes a small file as long again as its log says, with zeros for everything that the log does not hold.
-func TestACutFileIsNotedAlthoughACheckpointMadeItAsLongAsBefore(t *testing.T) {
+// TestATruncatedFileIsNotedBeforeACheckpointRestoresItsLength truncates the file of a generation just before something is written. SQLite
+// makes a file as long again as the header of its write-ahead log says, with zeros for all that the log does not hold.
+func TestATruncatedFileIsNotedBeforeACheckpointRestoresItsLength(t *testing.T) {
 	t.Parallel()
-	for name, checkpoint := range map[string]func(*testing.T, *sqldb.Registry, sqldb.Generation, *sqldb.DB) error{
-		"by SQLite": func(t *testing.T, _ *sqldb.Registry, _ sqldb.Generation, db *sqldb.DB) error {
-			return db.TruncateWAL(t.Context())
+	const page = 4096
+	writes := map[string]func(*sqldb.Registry, sqldb.Generation, *sqldb.DB) error{
+		"a transaction": func(_ *sqldb.Registry, _ sqldb.Generation, db *sqldb.DB) error {
+			return db.RunInTx(t.Context(), func(tx *sqldb.Tx) error {
+				_, err := tx.Exec(t.Context(), "update {thing} set count = 9")
+				return err
+			})
 		},
-		"by a scrub": func(t *testing.T, s *sqldb.Registry, g sqldb.Generation, db *sqldb.DB) error {
+		"a statement": func(_ *sqldb.Registry, _ sqldb.Generation, db *sqldb.DB) error {
+			_, err := db.Exec(t.Context(), "update {thing} set count = 9")
+			return err
+		},
+		"a scrub": func(s *sqldb.Registry, g sqldb.Generation, db *sqldb.DB) error {
 			_, err := s.Scrub(t.Context(), model(1), g, db)
 			return err
 		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			folder, m := t.TempDir(), model(1)
-			s := openRegistry(t, folder)
-			g := buildServing(t, s, m, 3)
-			db, release, err := s.OpenGeneration(t.Context(), g)
-			if err != nil {
-				t.Fatal(err)
+	}
+	for name, write := range writes {
+		for _, size := range []int64{0, page, 3 * page} {
+			for _, grown := range []bool{false, true} { // then the log holds the first page of the file
+				t.Run(fmt.Sprintf("%s, %d bytes left, grown %t", name, size, grown), func(t *testing.T) {
+					t.Parallel()
+					folder := t.TempDir()
+					s := openRegistry(t, folder)
+					g := buildServing(t, s, model(1), 3)
+					db, release, err := s.OpenGeneration(t.Context(), g)
+					if err != nil {
+						t.Fatal(err)
+					}
+					defer release()
+					raw := []byte("y")
+					if grown {
+						raw = bytes.Repeat(raw, 10*page)
+					}
+					upsert(t, db, []thing{{ID: "a", Count: 7, Raw: raw}})
+					if err := os.Truncate(filepath.Join(folder, g.Name+".db"), size); err != nil {
+						t.Fatal(err)
+					}
+					if err := write(s, g, db); !sqldb.IsDamage(err) {
+						t.Errorf("%v, want damage", err)
+					}
+					if got := s.Damaged(); len(got) != 1 || got[0] != g.Name {
+						t.Errorf("damaged are %v, want %s", got, g.Name)
+					}
+				})
 			}
-			defer release()
-			path := filepath.Join(folder, g.Name+".db")
-			before, err := os.Stat(path)
-			if err != nil {
-				t.Fatal(err)
-			}
-			upsert(t, db, []thing{{ID: "a", Count: 7, Raw: []byte("y")}})
-			err = errors.Join(os.Truncate(path, 0), checkpoint(t, s, g, db))
-			if after, statErr := os.Stat(path); name == "by SQLite" && (err != nil || statErr != nil || after.Size() != before.Size()) {
-				t.Fatalf("the checkpoint: %v; the file is %v, %v; want as many bytes as before, %d", err, after, statErr, before.Size())
-			}
-			s.CheckFiles(t.Context())
-			if got := s.Damaged(); len(got) != 1 || got[0] != g.Name {
-				t.Errorf("damaged are %v, want %s", got, g.Name)
-			}
-		})
+		}
 	}
 }

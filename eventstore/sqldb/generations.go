@@ -136,10 +136,7 @@ func (s *Registry) dropUnfinished(ctx context.Context, m table.ReadModel) error 
 			if err != nil || n == 0 {
 				return err
 			}
-			if err := s.dropTables(ctx, tx, g); err != nil {
-				return err
-			}
-			return forgetFailed(ctx, tx, g)
+			return s.dropTables(ctx, tx, g)
 		})
 		if err != nil {
 			return err
@@ -147,15 +144,19 @@ func (s *Registry) dropUnfinished(ctx context.Context, m table.ReadModel) error 
 		s.mu.Lock()
 		delete(s.unfinished, name)
 		s.mu.Unlock()
+		s.deleteUnservedRows(ctx, g)
 	}
 	return nil
 }
 
-// forgetFailed deletes the rows of dropped generations before g that never served. The row of g keeps their numbers from being used again.
-// Several attempts a second fail for as long as there is no right to make tables, say.
-func forgetFailed(ctx context.Context, tx *Tx, g Generation) error {
-	_, err := tx.Exec(ctx, "delete from {copy} where model = ? and version = ? and generation < ? and state = 'dropped' and served = 0", g.Model, g.Version, g.Number)
-	return err
+// deleteUnservedRows deletes the rows of dropped generations that never served and have lower numbers than g: while there is no right to
+// make tables, say, several attempts a second would leave one each. The row of g stays, so that no number is used again. Where this fails,
+// it leaves rows that harm nobody.
+func (s *Registry) deleteUnservedRows(ctx context.Context, g Generation) {
+	s.updateRegistry(ctx, func(tx *Tx) error {
+		_, err := tx.Exec(ctx, "delete from {copy} where model = ? and version = ? and generation < ? and state = 'dropped' and served = 0", g.Model, g.Version, g.Number)
+		return err
+	})
 }
 
 // startBuilding makes a generation whose tables exist the one that is being built, and retires the previous one. With

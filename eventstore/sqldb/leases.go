@@ -56,18 +56,20 @@ func (s *Registry) OpenGeneration(ctx context.Context, g Generation) (db *DB, re
 
 // openDatabase opens a generation's database and checks its file.
 func (s *Registry) openDatabase(ctx context.Context, g Generation) (*DB, *openFile, error) {
-	file, err := s.inspectFile(g)
+	info, err := s.inspectFile(g)
 	if err != nil {
 		return nil, nil, err
 	}
-	db, err := Open(ctx, s.databaseAddress(g.Name), Options{Name: g.Name, Schema: g.schemaName(), Observe: s.Observe, Simulated: s.Simulated})
+	file := newOpenFile(info)
+	db, err := Open(ctx, s.databaseAddress(g.Name), Options{Name: g.Name, Schema: g.schemaName(), BeforeWrite: s.checkBeforeWrites(g, file),
+		Observe: s.Observe, Simulated: s.Simulated})
 	if err != nil {
 		return nil, nil, err
 	}
-	if err := db.verifyGeneration(ctx, g, file); err != nil {
+	if err := db.verifyGeneration(ctx, g, info); err != nil {
 		return nil, nil, errors.Join(err, db.Close())
 	}
-	return db, newOpenFile(file), nil
+	return db, file, nil
 }
 
 // listOpen are the generations that are open, by name.

@@ -45,8 +45,6 @@ type Registry struct {
 	divergences     divergences
 	damages         damages
 	file            *openFile // of db
-
-	firstPagesReadAt time.Time // see readFirstPage
 }
 
 // OpenRegistry makes the Registry of an address: postgres://…, or a folder, which is made when it is missing. It does

@@ -318,11 +318,6 @@ func (s *Registry) Scrub(ctx context.Context, m table.ReadModel, g Generation, d
 	if interval == 0 {
 		interval = scrubInterval
 	}
-	if opened := s.listOpen()[g.Name]; opened != nil { // before SQLite makes a file that was truncated as long again as it was
-		if err := s.checkFile(g.Name, opened); err != nil {
-			return 0, err
-		}
-	}
 	return db.Scrub(ctx, Scrub{Tables: m.Tables, Interval: interval, Swapped: func(ctx context.Context, tx *Tx) error {
 		return s.repointViews(ctx, tx.inSchema(registrySchema), m, g)
 	}})
