@@ -11,7 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
+	"time"
 
 	driver "modernc.org/sqlite"
 	sqlite3 "modernc.org/sqlite/lib"
@@ -22,8 +22,7 @@ import (
 
 // The files of read models can be lost and damaged like any other. They are derived from the log, so nothing is repaired: a
 // damaged file is moved aside, and a new generation replaces it. Damage is found when a file is opened (inspectFile,
-// verifyGeneration), when it is read or written (noteDamage), and when it is changed under the service (CheckFiles,
-// checkBeforeWrites):
+// verifyGeneration), when it is read or written (noteDamage), and when it is changed under the service (CheckFiles):
 //
 //	damage ──► recordDamage ──► Damaged ──► PutAside ──► BuildGeneration ──► PromoteGeneration removes what was put aside
 //	               └─ reads fail from here on
@@ -293,13 +292,15 @@ func (s *Registry) resetDatabase(file *openFile, why *DamagedError) {
 
 // CheckFiles checks the open files, and records those that were removed, replaced or truncated since: SQLite would go on writing to a file
 // that has no name, and all of it would be lost when the file is closed. It costs one system call per file.
-func (s *Registry) CheckFiles() {
+func (s *Registry) CheckFiles(ctx context.Context) {
 	if isPostgresAddress(s.address) {
 		return
 	}
 	for name, opened := range s.listOpen() {
-		if reason := opened.file.compare(s.databaseAddress(name)); reason != "" && s.isStillOpen(name, opened) { // otherwise it may be dropped by now
-			s.recordDamage(opened.model, &DamagedError{name, reason})
+		if reason := opened.file.compare(s.databaseAddress(name)); reason != "" {
+			s.recordOpenDamage(opened, &DamagedError{name, reason})
+		} else if opened.file.hasNewHoles() {
+			s.checkHoles(ctx, name, opened)
 		}
 	}
 	file := s.registryState()
@@ -308,29 +309,41 @@ func (s *Registry) CheckFiles() {
 	}
 }
 
-// isStillOpen reports whether a generation's database is the one that it was.
-func (s *Registry) isStillOpen(name string, opened *openDatabase) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.openDatabases[name] == opened
+// recordOpenDamage is recordDamage for a generation that was open, unless it was closed meanwhile: its file may be dropped by now.
+func (s *Registry) recordOpenDamage(opened *openDatabase, e *DamagedError) {
+	if s.listOpen()[e.Generation] == opened {
+		s.recordDamage(opened.model, e)
+	}
 }
 
-// checkBeforeWrites returns the Options.BeforeWrite of a generation, which does for its file what CheckFiles does. A commit may be followed
-// by a checkpoint, and a checkpoint makes a file that was truncated as long as it was, with zeros for all pages that are not in the
-// write-ahead log: nothing would show the damage then until such a page is read.
-func (s *Registry) checkBeforeWrites(g Generation, file *openFile) func() error {
-	if file == nil {
-		return nil
-	}
-	return func() error {
-		reason := file.compare(s.databaseAddress(g.Name))
-		if reason == "" {
-			return nil
+// holesCheckTimeout bounds the check of one file. A check that did not end is repeated.
+const holesCheckTimeout = 5 * time.Second
+
+// checkHoles checks the structure of a file that has new holes, and records damage. It was truncated, and a checkpoint has made it as long
+// again as the header of the write-ahead log says, with a hole for each page that the log does not hold. Only new connections see that:
+// those that are open have read such pages before. A file that is too large to check is left until a page is missed.
+func (s *Registry) checkHoles(ctx context.Context, name string, opened *openDatabase) {
+	if opened.file.size <= maxCheckedSize {
+		ctx, cancel := context.WithTimeout(ctx, holesCheckTimeout)
+		defer cancel()
+		err := s.checkAnew(ctx, name)
+		if IsDamage(err) {
+			s.recordOpenDamage(opened, &DamagedError{name, "was truncated while in use"})
+		} else if err != nil {
+			return
 		}
-		damaged := &DamagedError{g.Name, reason}
-		s.recordDamage(g.Model, damaged)
-		return damaged
 	}
+	opened.file.acceptHoles()
+}
+
+// checkAnew is checkStructure with new connections to the file of a generation.
+func (s *Registry) checkAnew(ctx context.Context, name string) (err error) {
+	db, err := Open(ctx, s.databaseAddress(name), Options{Name: name, Simulated: s.Simulated})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, db.Close()) }()
+	return db.checkStructure(ctx, name)
 }
 
 // watchRegistryFile remembers the file of the registry's own database for CheckFiles.
@@ -353,11 +366,14 @@ func (s *Registry) registryState() *openFile {
 	return s.file
 }
 
-// openFile is a file as it was when it was opened, with its largest size so far. A nil one is compared with nothing.
+// openFile is a file as it was when it was opened, with its largest size so far. A nil one is compared with nothing. Only one goroutine at
+// a time may use it.
 type openFile struct {
-	info os.FileInfo
-	mu   sync.Mutex
-	size int64
+	info       os.FileInfo
+	size       int64
+	holes      int64 // bytes of the file that take no room on the disk, as compare found them
+	fewest     int64 // the fewest that holes was, or that are accepted
+	acceptedAt time.Time
 }
 
 // newOpenFile remembers a file. It is nil for nil.
@@ -365,7 +381,8 @@ func newOpenFile(info os.FileInfo) *openFile {
 	if info == nil {
 		return nil
 	}
-	return &openFile{info: info, size: info.Size()}
+	holes := osfile.Holes(info)
+	return &openFile{info: info, size: info.Size(), holes: holes, fewest: holes}
 }
 
 // compare returns what has happened to the file at a path since, or "". An unknown change counts as none. Such a file never
@@ -374,8 +391,6 @@ func (f *openFile) compare(path string) string {
 	if f == nil {
 		return ""
 	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
 	now, err := os.Stat(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -387,9 +402,22 @@ func (f *openFile) compare(path string) string {
 	case now.Size() < f.size:
 		return "was truncated while in use"
 	}
-	f.size = now.Size()
+	f.size, f.holes = now.Size(), osfile.Holes(now)
+	f.fewest = min(f.fewest, f.holes)
 	return ""
 }
+
+// acceptInterval is the least time between two times that more holes are accepted.
+const acceptInterval = 5 * time.Minute
+
+// hasNewHoles reports whether the file has more holes than before. Some file systems make holes on their own, such as those that compress:
+// there it reports that once in a while.
+func (f *openFile) hasNewHoles() bool {
+	return f != nil && f.holes > f.fewest && time.Since(f.acceptedAt) >= acceptInterval
+}
+
+// acceptHoles makes the holes that the file has now the ones to expect.
+func (f *openFile) acceptHoles() { f.fewest, f.acceptedAt = f.holes, time.Now() }
 
 // generationFile is the name of a file of a generation, whatever follows: places-v2-g1.db-wal.
 var generationFile = regexp.MustCompile(`^((.+)-v(\d+)-g(\d+))\.db`)

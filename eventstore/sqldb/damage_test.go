@@ -61,7 +61,7 @@ func checkReplacement(t *testing.T, isOpen bool, do func(path string) error) {
 	if err := do(path); err != nil {
 		t.Fatal(err)
 	}
-	s.CheckFiles()
+	s.CheckFiles(t.Context())
 	err := s.Read(t.Context(), m, func(*sqldb.DB) error { return nil })
 	if !sqldb.IsDamage(err) {
 		t.Fatalf("reading a damaged generation: %v, want damage", err)
@@ -104,7 +104,7 @@ func TestALostRegistryListsNothingAndItsFilesAreRemoved(t *testing.T) {
 		if err := os.Remove(filepath.Join(folder, "registry.db")); err != nil {
 			t.Fatal(err)
 		}
-		s.CheckFiles()
+		s.CheckFiles(t.Context())
 		if all, err := s.Generations(t.Context()); err != nil || len(all) != 0 || s.Replacement(m) == "" {
 			t.Errorf("open %t: %v, %v, %q; want no generation and why", isOpen, all, err, s.Replacement(m))
 		}
@@ -129,31 +129,15 @@ func readCount(t *testing.T, s *sqldb.Registry, want int) {
 	}
 }
 
-// TestATruncatedFileIsNotedBeforeACheckpointRestoresItsLength truncates the file of a generation just before something is written. SQLite
-// makes a file as long again as the header of its write-ahead log says, with zeros for all that the log does not hold.
-func TestATruncatedFileIsNotedBeforeACheckpointRestoresItsLength(t *testing.T) {
+// TestATruncatedFileIsNotedAlthoughACheckpointRestoredItsLength truncates the file of a generation just before its write-ahead log is
+// moved into it. SQLite makes a file as long again as the header of that log says, with zeros for all that the log does not hold.
+func TestATruncatedFileIsNotedAlthoughACheckpointRestoredItsLength(t *testing.T) {
 	t.Parallel()
 	const page = 4096
-	writes := map[string]func(*sqldb.Registry, sqldb.Generation, *sqldb.DB) error{
-		"a transaction": func(_ *sqldb.Registry, _ sqldb.Generation, db *sqldb.DB) error {
-			return db.RunInTx(t.Context(), func(tx *sqldb.Tx) error {
-				_, err := tx.Exec(t.Context(), "update {thing} set count = 9")
-				return err
-			})
-		},
-		"a statement": func(_ *sqldb.Registry, _ sqldb.Generation, db *sqldb.DB) error {
-			_, err := db.Exec(t.Context(), "update {thing} set count = 9")
-			return err
-		},
-		"a scrub": func(s *sqldb.Registry, g sqldb.Generation, db *sqldb.DB) error {
-			_, err := s.Scrub(t.Context(), model(1), g, db)
-			return err
-		},
-	}
-	for name, write := range writes {
-		for _, size := range []int64{0, page, 3 * page} {
+	for _, mode := range []string{"passive", "truncate"} { // as after a commit, and as a scrub does it
+		for _, left := range []int64{0, page, 3 * page} {
 			for _, grown := range []bool{false, true} { // then the log holds the first page of the file
-				t.Run(fmt.Sprintf("%s, %d bytes left, grown %t", name, size, grown), func(t *testing.T) {
+				t.Run(fmt.Sprintf("%s, %d bytes left, grown %t", mode, left, grown), func(t *testing.T) {
 					t.Parallel()
 					folder := t.TempDir()
 					s := openRegistry(t, folder)
@@ -163,17 +147,27 @@ func TestATruncatedFileIsNotedBeforeACheckpointRestoresItsLength(t *testing.T) {
 						t.Fatal(err)
 					}
 					defer release()
-					raw := []byte("y")
+					readCount(t, s, 3)
+					path, raw := filepath.Join(folder, g.Name+".db"), []byte("y")
 					if grown {
 						raw = bytes.Repeat(raw, 10*page)
 					}
 					upsert(t, db, []thing{{ID: "a", Count: 7, Raw: raw}})
-					if err := os.Truncate(filepath.Join(folder, g.Name+".db"), size); err != nil {
+					s.CheckFiles(t.Context())
+					before, err := os.Stat(path)
+					if err != nil {
 						t.Fatal(err)
 					}
-					if err := write(s, g, db); !sqldb.IsDamage(err) {
-						t.Errorf("%v, want damage", err)
+					if err := os.Truncate(path, left); err != nil {
+						t.Fatal(err)
 					}
+					if _, err := db.Exec(t.Context(), "pragma wal_checkpoint("+mode+")"); err != nil {
+						t.Fatal(err)
+					}
+					if after, err := os.Stat(path); err != nil || after.Size() < before.Size() {
+						t.Fatalf("the file is %v, %v; want it as long as before", after, err)
+					}
+					s.CheckFiles(t.Context())
 					if got := s.Damaged(); len(got) != 1 || got[0] != g.Name {
 						t.Errorf("damaged are %v, want %s", got, g.Name)
 					}
@@ -181,4 +175,27 @@ func TestATruncatedFileIsNotedBeforeACheckpointRestoresItsLength(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestAFileWithNewHolesIsNotDamagedForThat: file systems that compress make holes on their own.
+func TestAFileWithNewHolesIsNotDamagedForThat(t *testing.T) {
+	t.Parallel()
+	s := openRegistry(t, t.TempDir())
+	g := buildServing(t, s, model(1), 3)
+	readCount(t, s, 3)
+	s.CheckFiles(t.Context())
+	s.ExpectHoles(g.Name, -4096)
+	if !s.HasNewHoles(g.Name) {
+		t.Fatal("the holes go unnoticed")
+	}
+	for range 2 {
+		s.CheckFiles(t.Context())
+	}
+	if got := s.Damaged(); len(got) != 0 {
+		t.Errorf("damaged are %v, want none", got)
+	}
+	if s.HasNewHoles(g.Name) {
+		t.Error("its structure is checked again and again")
+	}
+	readCount(t, s, 3)
 }

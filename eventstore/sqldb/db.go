@@ -33,7 +33,6 @@ type DB struct {
 	schema              string
 	dialect             dialect
 	observeFunc         func(operation string, took time.Duration, err error) // nil: nobody
-	beforeWrite         func() error                                          // nil: nothing
 	clock               func() time.Time                                      // nil: the database's own
 	clockExpr           string                                                // reads clock in SQLite, see addClock
 	removeClock         func()
@@ -52,9 +51,6 @@ type Options struct {
 	// SingleFile means that the SQLite file alone holds everything committed, so that it can be copied and restored. Readers
 	// then wait for writers. Postgres ignores it.
 	SingleFile bool
-	// BeforeWrite, if set, is called before every commit and every checkpoint by this DB. If it fails nothing is written, and the caller
-	// gets its error.
-	BeforeWrite func() error
 	// Observe, if set, is called after every statement outside a transaction (OperationRead, OperationWrite) and every
 	// transaction (OperationTransaction), by many goroutines, with its duration and its error.
 	Observe func(operation string, took time.Duration, err error)
@@ -78,7 +74,7 @@ const (
 // Open opens a database at postgres://… or at the path of a SQLite file, which is made if it is missing. It makes one
 // connection, so it fails if the database cannot be reached.
 func Open(ctx context.Context, address string, o Options) (*DB, error) {
-	db := &DB{name: o.Name, schema: o.Schema, dialect: sqlite, observeFunc: o.Observe, beforeWrite: o.BeforeWrite, clock: o.Simulated.Clock}
+	db := &DB{name: o.Name, schema: o.Schema, dialect: sqlite, observeFunc: o.Observe, clock: o.Simulated.Clock}
 	open := openSQLite
 	if isPostgresAddress(address) {
 		db.dialect, open = postgres, openPostgres
@@ -154,9 +150,6 @@ func (db *DB) TruncateWAL(ctx context.Context) error {
 	if !db.dialect.hasWAL {
 		return nil
 	}
-	if err := db.checkBeforeWrite(ctx); err != nil {
-		return err
-	}
 	var busy, pages, checkpointed int
 	err := db.writePool.QueryRowContext(ctx, "pragma wal_checkpoint(truncate)").Scan(&busy, &pages, &checkpointed)
 	if err == nil && busy != 0 {
@@ -167,9 +160,6 @@ func (db *DB) TruncateWAL(ctx context.Context) error {
 
 // Exec runs a statement that writes, and returns how many rows it changed.
 func (db *DB) Exec(ctx context.Context, statement string, args ...any) (int64, error) {
-	if err := db.checkBeforeWrite(ctx); err != nil {
-		return 0, err
-	}
 	startedAt := time.Now()
 	var changed rowCount
 	result, err := db.writePool.ExecContext(context.WithValue(ctx, rowCountKey{}, &changed), db.rewriteStatement(statement), sanitizeArgs(args)...)
@@ -218,22 +208,11 @@ func (db *DB) RunInTx(ctx context.Context, f func(*Tx) error) (err error) {
 	if err != nil {
 		return db.wrapError(ctx, err)
 	}
-	if err = f(&Tx{db, sqlTx}); err == nil {
-		err = db.checkBeforeWrite(ctx)
-	}
-	if err != nil {
+	if err := f(&Tx{db, sqlTx}); err != nil {
 		sqlTx.Rollback() // what failed is err; a transaction that cannot be undone was never committed
 		return err
 	}
 	return db.wrapError(ctx, sqlTx.Commit())
-}
-
-// checkBeforeWrite calls Options.BeforeWrite.
-func (db *DB) checkBeforeWrite(ctx context.Context) error {
-	if db.beforeWrite == nil {
-		return nil
-	}
-	return db.wrapError(ctx, db.beforeWrite())
 }
 
 // rewriteStatement is a statement as this database takes it (see dialect.rewriteStatement).

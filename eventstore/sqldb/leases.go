@@ -56,20 +56,18 @@ func (s *Registry) OpenGeneration(ctx context.Context, g Generation) (db *DB, re
 
 // openDatabase opens a generation's database and checks its file.
 func (s *Registry) openDatabase(ctx context.Context, g Generation) (*DB, *openFile, error) {
-	info, err := s.inspectFile(g)
+	file, err := s.inspectFile(g)
 	if err != nil {
 		return nil, nil, err
 	}
-	file := newOpenFile(info)
-	db, err := Open(ctx, s.databaseAddress(g.Name), Options{Name: g.Name, Schema: g.schemaName(), BeforeWrite: s.checkBeforeWrites(g, file),
-		Observe: s.Observe, Simulated: s.Simulated})
+	db, err := Open(ctx, s.databaseAddress(g.Name), Options{Name: g.Name, Schema: g.schemaName(), Observe: s.Observe, Simulated: s.Simulated})
 	if err != nil {
 		return nil, nil, err
 	}
-	if err := db.verifyGeneration(ctx, g, info); err != nil {
+	if err := db.verifyGeneration(ctx, g, file); err != nil {
 		return nil, nil, errors.Join(err, db.Close())
 	}
-	return db, file, nil
+	return db, newOpenFile(file), nil
 }
 
 // listOpen are the generations that are open, by name.

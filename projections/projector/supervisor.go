@@ -134,7 +134,7 @@ func (s *supervisor) dropSuperseded(ctx context.Context, all []sqldb.Generation)
 // finds the model without a generation.
 func (s *supervisor) removeDamaged(ctx context.Context) error {
 	registry := s.projector.registry
-	registry.CheckFiles()
+	registry.CheckFiles(ctx)
 	for _, name := range registry.Damaged() {
 		if s.running[name] != nil {
 			s.stopWorker(name)

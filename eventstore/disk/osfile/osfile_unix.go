@@ -64,3 +64,11 @@ func Number(info fs.FileInfo) uint64 {
 	}
 	return 0
 }
+
+// Holes is how many bytes of a file take no room on the disk: it has holes, or the file system compresses. It is 0 if unknown.
+func Holes(info fs.FileInfo) int64 {
+	if stat, ok := info.Sys().(*syscall.Stat_t); ok {
+		return max(0, info.Size()-int64(stat.Blocks)*512)
+	}
+	return 0
+}

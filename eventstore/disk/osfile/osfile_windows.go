@@ -108,3 +108,6 @@ func IsDiskFull(err error) bool {
 
 // Number is 0: here a file's metadata does not contain its number.
 func Number(fs.FileInfo) uint64 { return 0 }
+
+// Holes is 0: here a file's metadata does not contain it.
+func Holes(fs.FileInfo) int64 { return 0 }
