@@ -77,7 +77,7 @@ type Model struct {
 	// failed or whose instance died. So an answer shows the site as the client wrote it, and a write of unknown fate that is still on its way
 	// to the log conflicts with the next acknowledged one. Set it before the first operation.
 	SoleWriters bool
-	// RefundsInOrder means that an instance refunds the requests that it answered 5xx before it counts a later request of the account, as it
+	// RefundsInOrder means that an instance refunds the requests that failed before it counts a later request of the account, as it
 	// does unless its usage log is unavailable for long. Set it before the first operation.
 	RefundsInOrder bool
 

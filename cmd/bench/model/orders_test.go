@@ -137,3 +137,44 @@ func TestBilledRequestsMatchTheAnsweredOnes(t *testing.T) {
 		})
 	}
 }
+
+// A request may be counted while its key is revoked. It is answered 401 and refunded, unless its instance dies before that.
+func TestARequestWhoseKeyEndsMeanwhileMayStayOnTheBill(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		isLater, isKilled, isWrong bool
+	}{
+		"and the instance dies":         {isKilled: true},
+		"and the instance lives":        {isWrong: true},
+		"the key had ended long before": {isLater: true, isKilled: true, isWrong: true},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			var broken []string
+			m := New(func(rule Rule, format string, args ...any) { broken = append(broken, fmt.Sprintf(format, args...)) })
+			end := func(call *Call, status int, body string) {
+				m.End(call, Answer{Status: status, Body: []byte(body), IsSent: true}, time.Now())
+				time.Sleep(2 * time.Second)
+			}
+			begin := func(op Operation) *Call { return m.Begin(op, time.Now()) }
+			anchor := Day(time.Now())
+			end(begin(inArea("a", "POST /accounts", OpenAccount{ID: "a", Name: "A", Plan: "GROWTH", Quota: 100, Anchor: anchor})), 201,
+				`{"id":"a","nom":"A","plan":"GROWTH","quota":100}`)
+			end(begin(inArea("a", "POST /accounts/{id}/keys", IssueKey{Kind: "secret", Label: "k"})), 201, shownKey1)
+			me := withKey("k", "GET /me", Addresses, nil)
+			me.Account = "a"
+			request := begin(me)
+			end(begin(inArea("a", "POST /accounts/{id}/keys/{key}:revoke", RevokeKey{Label: "k"})), 200, revokedKey1)
+			if c.isLater {
+				request = begin(me)
+			}
+			end(request, 401, `{"detail":"Invalid API key"}`)
+			if c.isKilled {
+				m.Died(0)
+			}
+			m.SettleUsage([]BilledLine{{"a", "a", anchor, anchor, "K1", "GET /me", 1}})
+			if (len(broken) > 0) != c.isWrong {
+				t.Errorf("%s: got %q, want a broken rule: %t", name, broken, c.isWrong)
+			}
+		})
+	}
+}

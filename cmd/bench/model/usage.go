@@ -9,14 +9,14 @@ import (
 // Line is the key that requests are counted under. Contract is the account that pays.
 type Line struct{ Account, Contract, Key, Endpoint, Day string }
 
-// count is how many requests were counted: sure ones; those of unknown fate, at most; and those that an instance answered 5xx: that instance
-// refunds them, but not at once, and nobody does if it dies first.
+// count is how many requests were counted: sure ones; those of unknown fate, at most; and those that failed while they were counted: their
+// instance refunds them, but not at once, and nobody does if it dies first.
 type count struct {
 	sure, maybe int64
 	failed      map[int][]failure
 }
 
-// failure is a number of requests that were answered 5xx together, and the time.
+// failure is a number of requests that failed together, and the time.
 type failure struct {
 	at       time.Time
 	requests int64
@@ -30,7 +30,7 @@ func (c count) most() int64 {
 	return n
 }
 
-// failedBy returns how many requests an instance answered 5xx and may still have to refund.
+// failedBy returns how many failed requests an instance may still have to refund.
 func (c count) failedBy(instance int) (n int64) {
 	for _, f := range c.failed[instance] {
 		n += f.requests
@@ -57,14 +57,14 @@ func counts(status int) bool { return slices.Contains([]int{200, 201, 404, 409, 
 
 // count records a request that was answered or lost, and checks its answer against the caps.
 func (m *Model) count(c *Call, a Answer) {
-	lines := m.linesOf(c)
+	lines, isFailed := m.linesOf(c), m.isFailed(c, a)
 	for _, l := range lines {
 		n := m.book.line(l)
 		switch {
-		case !a.IsSent, a.Status != 0 && a.Status < 500 && !counts(a.Status):
-		case a.Status >= 500 && !m.mayCloseSoon(l):
+		case !a.IsSent, a.Status != 0 && !isFailed && !counts(a.Status):
+		case isFailed && !m.mayCloseSoon(l):
 			n.failed[c.Instance] = append(n.failed[c.Instance], failure{time.Now(), c.Weight})
-		case a.Status == 0 || a.Status >= 500 || len(lines) > 1:
+		case a.Status == 0 || isFailed || len(lines) > 1:
 			n.maybe += c.Weight
 		default:
 			n.sure += c.Weight
@@ -74,6 +74,16 @@ func (m *Model) count(c *Call, a Answer) {
 		}
 	}
 	m.checkCaps(c, a, lines)
+}
+
+// isFailed reports whether a request may have been counted although its answer does not count: it was answered 5xx, or its key ended while it
+// was being counted.
+func (m *Model) isFailed(c *Call, a Answer) bool {
+	if a.Status != 401 {
+		return a.Status >= 500
+	}
+	may, _ := m.gates(c)
+	return slices.Contains(may, passes)
 }
 
 // noteRefunds forgets the failures that an instance has refunded by now: those before the beginning of a request that it counted.
@@ -261,7 +271,7 @@ func (m *Model) onTheWay(c *Call, id string) (n int64) {
 	return n
 }
 
-// Died records that an instance was killed, or could not finish its counting at its end: the requests that it answered 5xx since the last quiet
+// Died records that an instance was killed, or could not finish its counting at its end: the requests of it that failed since the last quiet
 // moment may stay counted.
 func (m *Model) Died(instance int) {
 	m.mu.Lock()
