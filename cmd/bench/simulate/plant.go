@@ -176,8 +176,8 @@ func listPlanted() []planted {
 			{"eventstore/vault/bound.go", "	if f != nil && !eventstore.CanUnseal(key, f.stream, f.text) {", "	if f == nil && !eventstore.CanUnseal(key, f.stream, f.text) {"}}},
 		{"a tick is appended twice after an unknown outcome", []edit{{"commands/usage/append.go",
 			"	if err == nil {\n		err = b.appendUntilFolded(ctx, prepared)\n	}\n",
-			"	if err == nil {\n		if _, first := b.meter.store.Append(ctx, b.stream, eventstore.Any, prepared.proposed); errors.Is(first, eventstore.ErrUnknown) {\n" +
-				"			prepared, err = b.prepareAppend(ctx, counts, b.assignTickDay(), b.buildRefunds())\n		}\n	}\n	if err == nil {\n		err = b.appendUntilFolded(ctx, prepared)\n	}\n"}}},
+			"	if err == nil {\n		if _, first := b.meter.store.Append(ctx, b.name, eventstore.Any, prepared.proposed); errors.Is(first, eventstore.ErrUnknown) {\n" +
+				"			prepared, err = b.prepareAppend(ctx, tick, b.buildRefunds())\n		}\n	}\n	if err == nil {\n		err = b.appendUntilFolded(ctx, prepared)\n	}\n"}}},
 		{"the checkpoint is written outside the rows' transaction", []edit{{"projections/projector/worker.go",
 			"	err = w.lease.db.RunInTx(ctx, func(tx *sqldb.Tx) error {\n		if err := w.lease.advanceCheckpoint(ctx, tx, p.Batch); err != nil {\n			return err\n		}\n		var err error\n",
 			"	if err := w.lease.db.RunInTx(ctx, func(tx *sqldb.Tx) error { return w.lease.advanceCheckpoint(ctx, tx, p.Batch) }); err != nil {\n		return false, nil, err\n	}\n" +
