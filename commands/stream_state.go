@@ -38,7 +38,7 @@ func (s *streamState[S]) catchUp(ctx context.Context, h *Handler[S]) error {
 	return s.catchUpTo(ctx, h, math.MaxInt64)
 }
 
-// catchUpTo is catchUp as far as a later revision. If it has to fold the stream again, it goes on to the end.
+// catchUpTo is catchUp as far as a later revision. If it has to fold the stream again, it folds all of it.
 func (s *streamState[S]) catchUpTo(ctx context.Context, h *Handler[S], last eventstore.Revision) error {
 	if !s.hasTriedSnapshot {
 		s.hasTriedSnapshot = true
