@@ -217,10 +217,11 @@ func toNextTerms(s *account.State, now time.Time) *body.NextTerms {
 	return &body.NextTerms{Plan: next.Plan, Quota: next.Quota, Effective: effective.In(plan.Paris)}
 }
 
-// toNextAgency is the agency that is joined or left later than an instant, or nil.
+// toNextAgency is the agency that is joined or left later than an instant, or nil. A membership that was withdrawn before it began ends at
+// the time of the instance that withdrew it: one whose clock is behind has that still to come, but nothing changes then.
 func toNextAgency(s *account.State, now time.Time) *body.NextAgency {
 	next, effective, ok := s.Agency.Next(now)
-	if !ok {
+	if !ok || next.Agency == s.AgencyAt(now) {
 		return nil
 	}
 	return &body.NextAgency{Agency: next.Agency, Effective: effective.In(plan.Paris)}

@@ -102,6 +102,17 @@ var termsCases = map[string]struct {
 		func(a *table.Account) { a.Agency, a.NextAgencyFrom = "agency", table.InstantOf(now) },
 		func(*account.Account) {},
 	},
+	"of no agency, after a join withdrawn by an instance whose clock is ahead": {
+		func(a *table.Account) { a.NextAgencyFrom = table.InstantOf(soon) },
+		func(*account.Account) {},
+	},
+	"of an agency it leaves": {
+		func(a *table.Account) { a.Agency, a.NextAgencyFrom = "agency", table.InstantOf(soon) },
+		func(a *account.Account) {
+			a.Agency, a.Plan, a.Anchor = "agency", plan.Business, plan.Date{Year: 2026, Month: 1, Day: 5}
+			a.AgencyChange = &account.AgencyChange{From: soon}
+		},
+	},
 	"of an account that is closed": {
 		func(a *table.Account) { a.Closed = table.InstantOf(now) },
 		func(a *account.Account) { a.Closed = now },
