@@ -35,7 +35,7 @@ rule is played again and cut to the shortest script that still breaks it, which 
 			&cli.StringFlag{Name: "only", Usage: "`NAME` of the one planted fault"},
 			&cli.IntFlag{Name: "mutations", Usage: "in copies of the tree with a mutation each, drawn from lines that tests cover: `HOW MANY`"},
 			&cli.Uint64Flag{Name: "mutation-seed", Value: 1, Usage: "`SEED` of the draw"},
-			&cli.StringFlag{Name: "keep", Value: ".", Usage: "`FOLDER` for scripts that fail", TakesFile: true},
+			&cli.StringFlag{Name: "keep", Value: ".", Usage: "`FOLDER` for the scripts and the output of failed histories", TakesFile: true},
 			&cli.BoolFlag{Name: "json", Usage: "print the report as one line of JSON"},
 		},
 		Action: p.simulate,
@@ -67,6 +67,12 @@ func (p program) printSimulation(rep simulate.Report) error {
 	_, err := fmt.Fprintf(p.Out, "%d days in %.1f s, %.0f a minute; %d histories broke a rule\n", rep.Days, seconds, float64(rep.Days)/seconds*60, len(rep.Failures))
 	for _, f := range rep.Failures {
 		_, printErr := fmt.Fprintf(p.Out, "\nseed %d, %d of %d times again: %s\n", f.Seed, f.Failed, f.Played, f.Text)
+		if f.Race != "" {
+			fmt.Fprintln(p.Out, f.Race)
+		}
+		if f.Output != "" {
+			fmt.Fprintln(p.Out, "  what it printed:", f.Output)
+		}
 		if f.Script != "" {
 			fmt.Fprintf(p.Out, "  go test ./cmd/bench/simulation -run TestHistory -v -args -log -seed %d -script %s\n", f.Seed, f.Script)
 		}

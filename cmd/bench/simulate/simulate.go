@@ -53,7 +53,9 @@ type Failure struct {
 	Text   string `json:"text"`
 	Failed int    `json:"failed"` // of Played repetitions
 	Played int    `json:"played"`
+	Race   string `json:"race,omitempty"`   // first report of the race detector
 	Script string `json:"script,omitempty"` // file of the shortest script
+	Output string `json:"output,omitempty"` // file of what the history printed: it may not do so again
 }
 
 // Run plays histories until it has played Options.Days, and returns their failures.
@@ -112,12 +114,16 @@ func (p *player) playAll(ctx context.Context) (failures []Failure) {
 		}
 		playing.Go(func() error {
 			seed := p.Seed + uint64(n)
-			text := p.play(ctx, seed, "-days", fmt.Sprint(p.HistoryDays))
+			text, out := p.play(ctx, seed, "-days", fmt.Sprint(p.HistoryDays))
 			p.mu.Lock()
 			defer p.mu.Unlock()
 			p.played += p.HistoryDays
 			if text != "" && ctx.Err() == nil {
-				failures = append(failures, Failure{Seed: seed, Day: p.played, Text: text})
+				f := Failure{Seed: seed, Day: p.played, Text: text, Race: raceReport(out), Output: p.keptFile(seed, ".txt")}
+				if err := writeFile(f.Output, []byte(out)); err != nil {
+					p.Log(err.Error())
+				}
+				failures = append(failures, f)
 				p.Log(fmt.Sprintf("seed %d: %s", seed, text))
 			}
 			return nil
@@ -145,8 +151,8 @@ const (
 	dayTime     = 30 * time.Second
 )
 
-// play plays the history of a seed and returns its failure, "" for none.
-func (p *player) play(ctx context.Context, seed uint64, args ...string) string {
+// play plays the history of a seed and returns its failure, "" for none, and what it printed.
+func (p *player) play(ctx context.Context, seed uint64, args ...string) (failure, out string) {
 	limit := historyTime + time.Duration(p.HistoryDays)*dayTime
 	if p.Race {
 		limit *= 5
@@ -154,11 +160,11 @@ func (p *player) play(ctx context.Context, seed uint64, args ...string) string {
 	args = append([]string{"-test.run", "^TestHistory$", "-test.timeout", limit.String(), "-seed", fmt.Sprint(seed)}, args...)
 	cmd := exec.CommandContext(ctx, p.program, args...)
 	cmd.Dir, cmd.Env = p.folder, append(os.Environ(), collectorTarget, fmt.Sprint("GOMAXPROCS=", processors(seed)))
-	out, err := cmd.CombinedOutput()
+	printed, err := cmd.CombinedOutput()
 	if err == nil {
-		return ""
+		return "", ""
 	}
-	return summarize(string(out))
+	return summarize(string(printed)), string(printed)
 }
 
 // testLine matches the beginning of a line in which the testing package names the failed line of a test.
@@ -172,7 +178,7 @@ func summarize(out string) string {
 			return strings.TrimSpace(testLine.ReplaceAllString(line, ""))
 		case strings.HasPrefix(line, "panic: test timed out"):
 			return "the history does not end: " + stuckGoroutine(out)
-		case strings.HasPrefix(line, "panic:"), strings.HasPrefix(line, "fatal error:"), strings.Contains(line, "DATA RACE"):
+		case strings.HasPrefix(line, "panic:"), strings.HasPrefix(line, "fatal error:"), strings.Contains(line, raceBegins):
 			return strings.TrimSpace(line) + " " + firstOwnFrame(out)
 		}
 	}
@@ -190,15 +196,30 @@ func stuckGoroutine(out string) string {
 	return firstOwnFrame(out)
 }
 
-// firstOwnFrame returns the first function of the service in a stack, otherwise the first of the simulation.
+// raceReport returns the first report of the race detector in a program's output, "" for none.
+func raceReport(out string) string {
+	_, report, found := strings.Cut(out, raceBegins)
+	if !found {
+		return ""
+	}
+	report, _, _ = strings.Cut(report, "==================")
+	return raceBegins + report
+}
+
+// raceBegins begins a report of the race detector.
+const raceBegins = "WARNING: DATA RACE"
+
+// firstOwnFrame returns the first function of the service in a stack, otherwise the first of the simulation. The race detector
+// indents its stacks, a panic does not.
 func firstOwnFrame(stack string) (frame string) {
 	for line := range strings.Lines(stack) {
+		line = strings.TrimSpace(line)
 		isSimulation := strings.HasPrefix(line, "lieudit/cmd/bench/")
 		switch {
 		case strings.HasPrefix(line, "lieudit/") && !isSimulation:
-			return strings.TrimSpace(line)
+			return line
 		case isSimulation && frame == "":
-			frame = strings.TrimSpace(line)
+			frame = line
 		}
 	}
 	return frame
@@ -218,15 +239,24 @@ func (p *player) study(ctx context.Context, f *Failure) {
 	if f.Failed > 0 {
 		short = s.shorten(ctx, script)
 	}
-	f.Script = filepath.Join(p.Keep, fmt.Sprintf("simulation-%d.json", f.Seed))
+	f.Script = p.keptFile(f.Seed, ".json")
 	if err := writeScript(f.Script, short); err != nil {
 		p.Log(err.Error())
 	}
 }
 
+// keptFile names a file of a failed history.
+func (p *player) keptFile(seed uint64, extension string) string {
+	return filepath.Join(p.Keep, fmt.Sprintf("simulation-%d%s", seed, extension))
+}
+
 func writeScript(path string, s simulation.Script) error {
 	text, err := json.MarshalIndent(s, "", "  ")
-	return errors.Join(err, os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, text, 0o600))
+	return errors.Join(err, writeFile(path, text))
+}
+
+func writeFile(path string, text []byte) error {
+	return errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, text, 0o600))
 }
 
 // shortener shortens a script while it still breaks a rule.
@@ -251,7 +281,7 @@ func (s *shortener) countFailures(ctx context.Context, script simulation.Script,
 	playing.SetLimit(s.Parallel)
 	for range times {
 		playing.Go(func() error {
-			text := s.play(ctx, script.Seed, "-script", file.Name())
+			text, _ := s.play(ctx, script.Seed, "-script", file.Name())
 			mu.Lock()
 			defer mu.Unlock()
 			if strings.HasPrefix(text, s.rule) {

@@ -6,7 +6,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
-	"strings"
 	"testing"
 
 	"golang.org/x/tools/cover"
@@ -135,10 +134,27 @@ func TestAnOutputIsSummedUpInALine(t *testing.T) {
 			"goroutine 8 [sync.Mutex.Lock, synctest bubble 1]:\nsync.(*Mutex).Lock()\nlieudit/projections.g()\n",
 			"the history does not end: goroutine 8 [sync.Mutex.Lock, synctest bubble 1]: lieudit/projections.g()"},
 		{"a panic", "panic: index out of range\n\ngoroutine 7 [running]:\nlieudit/cmd/bench/simulation.f()\nlieudit/commands.g()\n", "panic: index out of range lieudit/commands.g()"},
-		{"a race", "==================\nWARNING: DATA RACE\nRead at 0x1 by goroutine 8:\n  lieudit/commands.g()\n", "WARNING: DATA RACE"},
+		{"a race", "==================\nWARNING: DATA RACE\nRead at 0x1 by goroutine 8:\n  sync.f()\n  lieudit/commands.g()\n", "WARNING: DATA RACE lieudit/commands.g()"},
 	} {
-		if got := summarize(c.out); !strings.HasPrefix(got, c.want) {
+		if got := summarize(c.out); got != c.want {
 			t.Errorf("%s: %q, want %q", c.name, got, c.want)
+		}
+	}
+}
+
+func TestTheReportOfARaceIsCutOutOfAnOutput(t *testing.T) {
+	t.Parallel()
+	const report = "WARNING: DATA RACE\nRead at 0x1 by goroutine 8:\n  lieudit/commands.g()\n"
+	const line = "==================\n"
+	for out, want := range map[string]string{
+		"":                                      "",
+		"--- FAIL: TestHistory\n":               "",
+		"log\n" + line + report + line + "more": report,
+		line + report + line + line + "WARNING: DATA RACE\nWrite\n" + line: report,
+		line + report: report, // cut off
+	} {
+		if got := raceReport(out); got != want {
+			t.Errorf("%q: %q, want %q", out, got, want)
 		}
 	}
 }
