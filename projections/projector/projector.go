@@ -98,7 +98,7 @@ func (p *Projector) Run(ctx context.Context) error {
 	ended := make(chan error, 1)
 	go func() {
 		defer cancel()
-		ended <- router.Run(ctx)
+		ended <- router.Run(context.WithoutCancel(ctx)) // until it is closed: see idleSubscriber
 	}()
 	<-router.Running()
 	s.superviseWorkers(ctx)
@@ -108,8 +108,8 @@ func (p *Projector) Run(ctx context.Context) error {
 	return err
 }
 
-// idleSubscriber has no messages. Its handler keeps the router running while no generation is filled: a router ends with its
-// last handler, and all generations may be damaged at once.
+// idleSubscriber has no messages. Its handler keeps the router running until it is closed: a router ends with its last handler. All
+// generations may be damaged at once, and a handler that is added to a router that is ending may panic: its WaitGroup is waited for.
 type idleSubscriber struct{}
 
 // Subscribe returns a channel that is closed when ctx ends.

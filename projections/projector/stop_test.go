@@ -2,7 +2,11 @@ package projector
 
 import (
 	"context"
+	"log/slog"
 	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -50,6 +54,51 @@ func TestAProjectorThatEndsWaitsForItsBatch(t *testing.T) {
 		cancel()
 		if err := <-ended; err != nil || !isApplied || time.Since(stoppedAt) > closeTimeout {
 			t.Errorf("ended after %v with %v; the batch was applied: %v", time.Since(stoppedAt), err, isApplied)
+		}
+	})
+}
+
+// blockingHandler is a log handler that blocks the first worker while it is made.
+type blockingHandler struct {
+	slog.Handler
+	block func()
+}
+
+func (h blockingHandler) WithAttrs([]slog.Attr) slog.Handler {
+	h.block()
+	return h
+}
+
+// A worker may be started while the projector's context ends. Its handler must not be added to a router that is ending.
+func TestTheRouterEndsAfterTheLastWorkerWasStarted(t *testing.T) { // not parallel: no other router may run
+	folder := filepath.Join(t.TempDir(), "readmodels")
+	synctest.Test(t, func(t *testing.T) {
+		registry, err := sqldb.OpenRegistry(folder)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer registry.Close()
+		p := New(memory.New(time.Now), eventstore.NewCodec(nil), registry,
+			Model{ReadModel: table.ReadModel{Name: "noted", Version: 1, Tables: []table.Def{table.Outbox.Def}}})
+		reached, released := make(chan struct{}), make(chan struct{})
+		block := sync.OnceFunc(func() {
+			close(reached)
+			<-released
+		})
+		p.Log = slog.New(blockingHandler{slog.DiscardHandler, block})
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error)
+		go func() { ended <- p.Run(ctx) }()
+		<-reached
+		cancel()
+		synctest.Wait()
+		stacks := make([]byte, 1<<20)
+		if stacks = stacks[:runtime.Stack(stacks, true)]; !strings.Contains(string(stacks), "message.(*Router).Run(") {
+			t.Error("the router ended before the worker was started")
+		}
+		close(released)
+		if err := <-ended; err != nil {
+			t.Error(err)
 		}
 	})
 }
