@@ -16,12 +16,14 @@ import (
 // maxIdleWorkers is how many workers wait for the next stream. They are kept because their stacks have grown already.
 const maxIdleWorkers = 64
 
-// startFlush gives a stream to an idle worker, or to a new one.
+// startFlush gives a stream to an idle worker, or to a new one. After the meter's end it answers those that wait itself.
 func (m *Meter) startFlush(s *activeStream) {
 	select {
 	case m.idleWorkers <- s:
 	default:
-		m.goroutines.Go(func() { m.runWorker(s) })
+		if !m.goroutines.start(func() { m.runWorker(s) }) {
+			s.flushUntilEmpty()
+		}
 	}
 }
 

@@ -21,7 +21,8 @@ const (
 )
 
 // Run carries the account events of the log core after a checkpoint into the open periods, and evicts idle periods, until ctx ends.
-// Then it waits for the batches under way and records the instance's end. No requests may come once ctx has ended.
+// Then it waits for the batches under way and records the instance's end. Requests should have ended before ctx does: those that come
+// after the last batch get ErrUnavailable.
 func (m *Meter) Run(ctx context.Context, core eventstore.Store, after eventstore.Checkpoint) {
 	var parts sync.WaitGroup
 	parts.Go(func() { m.appendInstanceStarted(ctx) })
@@ -31,13 +32,19 @@ func (m *Meter) Run(ctx context.Context, core eventstore.Store, after eventstore
 	parts.Wait()
 	m.stopServing()                              // idle workers end
 	time.AfterFunc(shutdownTimeout, m.cancelRun) // the others get this long to finish their batches
-	m.goroutines.Wait()
-	endedInTime := m.runCtx.Err() == nil
-	m.cancelRun()
-	if endedInTime { // otherwise a request may have been counted and not answered
+	endedInTime := false
+	m.goroutines.end(func() {
+		endedInTime = m.runCtx.Err() == nil
+		m.cancelRun()
+	})
+	if endedInTime && !m.isAbandoned.Load() { // otherwise a request may have been counted and not answered
 		m.appendInstanceEnded()
 	}
 }
+
+// AbandonRequests notes that requests are still being answered and that nobody waits for them any more. Run then does not record the
+// instance's end, so that an audit lists its last ticks as possibly unanswered.
+func (m *Meter) AbandonRequests() { m.isAbandoned.Store(true) }
 
 // instanceStream returns the stream of this instance's start and end.
 func (m *Meter) instanceStream() string { return "incarnation-" + m.instanceID.String() }

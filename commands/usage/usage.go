@@ -116,12 +116,13 @@ type Meter struct {
 	streams         sync.Map           // name -> *activeStream: shared ones
 	idleWorkerCount atomic.Int32
 
-	// The end of the meter, see Run: first servingCtx ends, then the goroutines, then runCtx.
+	// The end of the meter, see Run: first servingCtx ends, then the workers and shared tasks, then runCtx.
 	servingCtx  context.Context // ends when no request comes any more
 	stopServing context.CancelFunc
 	runCtx      context.Context // of all appends and reads; ends later than servingCtx
 	cancelRun   context.CancelFunc
-	goroutines  sync.WaitGroup // workers and shared tasks; Run waits for them
+	goroutines  goroutines
+	isAbandoned atomic.Bool // see AbandonRequests
 }
 
 // New returns the meter of a new run of an instance, over the log that has the usage streams. The meter's own work also counts

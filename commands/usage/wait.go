@@ -54,7 +54,8 @@ type sharedTask struct {
 	err  error // valid once done is closed
 }
 
-// startShared returns the running task of a name, or starts it. Tasks end with the meter, and after readTimeout.
+// startShared returns the running task of a name, or starts it. Tasks end with the meter, and after readTimeout. After the meter's end no
+// task starts: the one that is returned has ended with ErrUnavailable.
 func (m *Meter) startShared(name string, do func(context.Context) error) *sharedTask {
 	m.tasks.mu.Lock()
 	defer m.tasks.mu.Unlock()
@@ -62,8 +63,7 @@ func (m *Meter) startShared(name string, do func(context.Context) error) *shared
 		return t
 	}
 	t := &sharedTask{done: make(chan struct{})}
-	m.tasks.running[name] = t
-	m.goroutines.Go(func() {
+	isStarted := m.goroutines.start(func() {
 		ctx, cancel := context.WithTimeout(m.runCtx, readTimeout)
 		defer cancel()
 		if t.err = do(ctx); t.err == nil {
@@ -74,6 +74,12 @@ func (m *Meter) startShared(name string, do func(context.Context) error) *shared
 		m.tasks.mu.Unlock()
 		close(t.done)
 	})
+	if isStarted {
+		m.tasks.running[name] = t
+	} else {
+		t.err = ErrUnavailable
+		close(t.done)
+	}
 	return t
 }
 

@@ -142,7 +142,7 @@ type Instance struct {
 	locations    *locations.Locations
 	hasCaughtUp  atomic.Bool                       // the read models caught up once
 	periodsAhead atomic.Pointer[periodsAheadError] // what voidPeriodsAhead found last; nil: nothing
-	usageLoss    *usageLoss                        // what the start found; nil: nothing
+	usageLoss    atomic.Pointer[usageLoss]         // what the start found; nil: nothing
 	codec        *eventstore.Codec
 	clients      *clientip.Finder
 	bodyBudget   *budget.Budget
@@ -210,8 +210,9 @@ func (i *Instance) CheckStart(ctx context.Context) error {
 		return err
 	}
 	i.projector.VerifyGenerations(ctx)
-	if i.usageLoss = i.findUsageLoss(ctx); i.usageLoss != nil {
-		i.Log.Error("requests were lost", "reason", i.usageLoss)
+	if loss := i.findUsageLoss(ctx); loss != nil {
+		i.usageLoss.Store(loss)
+		i.Log.Error("requests were lost", "reason", loss)
 	}
 	return nil
 }
@@ -259,6 +260,9 @@ func (i *Instance) Watch(ctx context.Context) error {
 	parts.Go(func() error { return i.vault.Run(ctx) })
 	return parts.Wait()
 }
+
+// AbandonRequests notes, before Work is ended, that requests are still being answered and that nobody waits for them any more.
+func (i *Instance) AbandonRequests() { i.usage.AbandonRequests() }
 
 // Close frees the vault. It is called when no other part of the instance runs any more.
 func (i *Instance) Close() error { return i.vault.Close() }

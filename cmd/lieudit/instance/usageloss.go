@@ -41,12 +41,13 @@ func (i *Instance) findUsageLoss(ctx context.Context) *usageLoss {
 
 // checkUsageLoss returns the loss that the start found, until the read model was made again from the log as it is.
 func (i *Instance) checkUsageLoss(ctx context.Context) error {
-	if i.usageLoss == nil || !i.Registry.IsDiverged(i.usageLoss.generation) {
+	loss := i.usageLoss.Load()
+	if loss == nil || !i.Registry.IsDiverged(loss.generation) {
 		return nil
 	}
 	g, err := i.Registry.ServingGeneration(ctx, table.UsageModel)
-	if err == nil && g.Name != i.usageLoss.generation.Name {
+	if err == nil && g.Name != loss.generation.Name {
 		return nil
 	}
-	return i.usageLoss
+	return loss
 }

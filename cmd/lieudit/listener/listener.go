@@ -127,6 +127,9 @@ func (l *Listener) Serve(ctx context.Context, finish time.Duration) error {
 	return err
 }
 
+// HasRequests reports whether requests are being answered. After Serve these are the ones that it has given up.
+func (l *Listener) HasRequests() bool { return l.active.Load() > 0 }
+
 // cutTimeout is how long requests that were cut have to end, and cutPoll how often awaitCutRequests checks.
 const (
 	cutTimeout = 3 * time.Second
@@ -136,7 +139,7 @@ const (
 // awaitCutRequests gives requests that were cut the time to settle their usage: their handlers end once they notice the cut, and
 // Server.Close does not wait for that.
 func (l *Listener) awaitCutRequests() {
-	for end := time.Now().Add(cutTimeout); l.active.Load() > 0 && time.Now().Before(end); {
+	for end := time.Now().Add(cutTimeout); l.HasRequests() && time.Now().Before(end); {
 		time.Sleep(cutPoll)
 	}
 }

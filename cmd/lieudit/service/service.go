@@ -254,6 +254,9 @@ func (s *service) run(ctx context.Context) error {
 	foreground.Go(func() error { return s.instance.Watch(serving) })
 	foreground.Go(func() error { return s.notifySupervisor(serving, s.isReady) })
 	err := foreground.Wait()
+	if s.api.HasRequests() {
+		s.instance.AbandonRequests()
+	}
 	stop()
 	return errors.Join(err, background.Wait())
 }
