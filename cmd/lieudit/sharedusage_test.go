@@ -18,11 +18,12 @@ import (
 	"lieudit/schemas/event"
 )
 
-// typesOfUsage returns the types of events in the streams of the usage log that begin with a prefix, by stream.
-func typesOfUsage(t *testing.T, log eventstore.Store, prefix string) map[string][]string {
+// readEventTypes returns the types of events in the streams of a log whose names begin with a prefix, by stream.
+func readEventTypes(t *testing.T, log eventstore.Store, prefix string) map[string][]string {
 	t.Helper()
 	types := map[string][]string{}
-	for s, err := range log.ReadAll(t.Context(), eventstore.Checkpoint{}, eventstore.Filter{"usage"}) {
+	category, _, _ := strings.Cut(prefix, "-")
+	for s, err := range log.ReadAll(t.Context(), eventstore.Checkpoint{}, eventstore.Filter{category}) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -70,17 +71,17 @@ func TestADataFolderOfTheProgramBeforeGoesOver(t *testing.T) {
 	}
 	defer log.Close()
 	tick, counted := event.UsageTicked{}.EventType(), event.UsageCountedIn{}.EventType()
-	for stream, types := range typesOfUsage(t, log, "usage-mende-") {
+	for stream, types := range readEventTypes(t, log, "usage-mende-") {
 		if types[0] != (event.UsageOpened{}).EventType() || types[len(types)-1] != tick {
 			t.Errorf("%s: %v", stream, types)
 		}
 	}
-	for stream, types := range typesOfUsage(t, log, "usage-florac-") {
+	for stream, types := range readEventTypes(t, log, "usage-florac-") {
 		if !slices.Equal(types, []string{counted}) {
 			t.Errorf("%s: %v", stream, types)
 		}
 	}
-	if shared := typesOfUsage(t, log, "usage-20"); len(shared) != 2 { // the month and its one shard
+	if shared := readEventTypes(t, log, "usage-20"); len(shared) != 2 { // the month and its one shard
 		t.Errorf("shared streams: %v", shared)
 	}
 }
@@ -152,7 +153,7 @@ func TestALogOnANodeGoesOverWhileItIsUsed(t *testing.T) {
 		t.Errorf("%d requests are counted, %d were served", counted, total)
 	}
 	shared := 0
-	for _, types := range typesOfUsage(t, n.journal, "usage-commune-") {
+	for _, types := range readEventTypes(t, n.journal, "usage-commune-") {
 		if types[0] == (event.UsageCountedIn{}).EventType() {
 			shared++
 		}

@@ -6,12 +6,16 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"lieudit/cmd/lieudit/service"
+	"lieudit/eventstore/journal"
 	"lieudit/schemas/body"
+	"lieudit/schemas/event"
 )
 
 // uploadedRows is how many rows the files of these tests have: their answers are larger than the buffers of any connection.
@@ -166,6 +170,22 @@ func TestRowsThatAShutdownCutsAreRefunded(t *testing.T) {
 		startUpload(t.Context(), t, svc, key, uploadedRows)
 	}
 	svc.stop()
+	log, err := journal.Open(filepath.Join(svc.data, "log", "usage"), journal.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	runs := readEventTypes(t, log, "incarnation-")
+	for _, types := range runs {
+		if slices.Contains(types, event.InstanceEnded{}.EventType()) {
+			t.Errorf("requests were cut, and the log says that the instance ended in good order: %v", types)
+		}
+	}
+	if len(runs) != 1 {
+		t.Errorf("%d runs of an instance are on the log", len(runs))
+	}
+	if err := log.Close(); err != nil {
+		t.Fatal(err)
+	}
 	again := startService(t, func(c *service.Config) { c.Data, c.Demo = svc.data, true })
 	if used := again.requestsUsed(t, key); used >= uploadedRows {
 		t.Errorf("%d requests stay counted for files of %d rows that were cut", used, uploadedRows)

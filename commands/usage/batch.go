@@ -16,7 +16,8 @@ import (
 // maxIdleWorkers is how many workers wait for the next stream. They are kept because their stacks have grown already.
 const maxIdleWorkers = 64
 
-// startFlush gives a stream to an idle worker, or to a new one. After the meter's end it answers those that wait itself.
+// startFlush gives a stream to an idle worker, or to a new one. After the meter's end it answers the waiting
+// requests itself, with ErrUnavailable.
 func (m *Meter) startFlush(s *activeStream) {
 	select {
 	case m.idleWorkers <- s:

@@ -2,18 +2,18 @@ package usage
 
 import "sync"
 
-// goroutines are the workers and shared tasks of a meter. A request that ends late may still start one while Run waits for the last: a
-// sync.WaitGroup panics then. The zero value is ready for use.
-type goroutines struct {
+// goroutineGroup runs the workers and shared tasks of a meter. A request that ends late may still start one while Run waits for the last of
+// them to end. A sync.WaitGroup could panic then. The zero value is ready for use.
+type goroutineGroup struct {
 	mu       sync.Mutex
 	running  int
-	onEnd    func()        // not nil once end was called
+	onEnd    func()        // nil until end is called
 	hasEnded chan struct{} // closed when nothing runs any more
 	isEnded  bool
 }
 
 // start runs f in a goroutine, or returns false if everything has ended.
-func (g *goroutines) start(f func()) bool {
+func (g *goroutineGroup) start(f func()) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.isEnded {
@@ -27,15 +27,15 @@ func (g *goroutines) start(f func()) bool {
 	return true
 }
 
-func (g *goroutines) finish() {
+func (g *goroutineGroup) finish() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.running--
 	g.endIfIdle()
 }
 
-// end waits until nothing runs, and calls onEnd before anybody learns that nothing can be started any more. It is called once.
-func (g *goroutines) end(onEnd func()) {
+// end waits until nothing runs any more. It calls onEnd before start first returns false. Call it once.
+func (g *goroutineGroup) end(onEnd func()) {
 	g.mu.Lock()
 	g.onEnd, g.hasEnded = onEnd, make(chan struct{})
 	g.endIfIdle()
@@ -43,7 +43,7 @@ func (g *goroutines) end(onEnd func()) {
 	<-g.hasEnded
 }
 
-func (g *goroutines) endIfIdle() {
+func (g *goroutineGroup) endIfIdle() {
 	if g.onEnd != nil && g.running == 0 {
 		g.isEnded = true
 		g.onEnd()

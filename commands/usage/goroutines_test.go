@@ -70,16 +70,16 @@ func TestRequestsMayComeWhileTheMeterEnds(t *testing.T) {
 	}
 }
 
-func TestAnInstanceThatAbandonsRequestsDoesNotEndInGoodOrder(t *testing.T) {
+func TestAnInstanceThatCutRequestsDoesNotEndInGoodOrder(t *testing.T) {
 	t.Parallel()
-	for _, abandons := range []bool{false, true} {
+	for _, hasCut := range []bool{false, true} {
 		log := openLog(t)
 		m, stop := runUntilStopped(t, log)
 		if _, err := m.Charge(t.Context(), newWait("a"), grantOf("a", 1000), "/me", 1); err != nil {
 			t.Fatal(err)
 		}
-		if abandons {
-			m.AbandonRequests()
+		if hasCut {
+			m.NoteCutRequests()
 		}
 		stop()
 		hasEnded := false
@@ -87,8 +87,8 @@ func TestAnInstanceThatAbandonsRequestsDoesNotEndInGoodOrder(t *testing.T) {
 			_, isEnd := e.(event.InstanceEnded)
 			hasEnded = hasEnded || isEnd
 		})
-		if hasEnded == abandons {
-			t.Errorf("requests are abandoned: %v; the log has the instance's end: %v", abandons, hasEnded)
+		if hasEnded == hasCut {
+			t.Errorf("requests were cut: %v; the log has the instance's end: %v", hasCut, hasEnded)
 		}
 	}
 }

@@ -37,14 +37,14 @@ func (m *Meter) Run(ctx context.Context, core eventstore.Store, after eventstore
 		endedInTime = m.runCtx.Err() == nil
 		m.cancelRun()
 	})
-	if endedInTime && !m.isAbandoned.Load() { // otherwise a request may have been counted and not answered
+	if endedInTime && !m.hasCutRequests.Load() { // otherwise a request may have been counted and not answered
 		m.appendInstanceEnded()
 	}
 }
 
-// AbandonRequests notes that requests are still being answered and that nobody waits for them any more. Run then does not record the
-// instance's end, so that an audit lists its last ticks as possibly unanswered.
-func (m *Meter) AbandonRequests() { m.isAbandoned.Store(true) }
+// NoteCutRequests notes that requests were cut before they were answered. Run then does not record the instance's end, so that an audit
+// lists its last ticks as possibly unanswered.
+func (m *Meter) NoteCutRequests() { m.hasCutRequests.Store(true) }
 
 // instanceStream returns the stream of this instance's start and end.
 func (m *Meter) instanceStream() string { return "incarnation-" + m.instanceID.String() }

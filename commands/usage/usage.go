@@ -117,12 +117,12 @@ type Meter struct {
 	idleWorkerCount atomic.Int32
 
 	// The end of the meter, see Run: first servingCtx ends, then the workers and shared tasks, then runCtx.
-	servingCtx  context.Context // ends when no request comes any more
-	stopServing context.CancelFunc
-	runCtx      context.Context // of all appends and reads; ends later than servingCtx
-	cancelRun   context.CancelFunc
-	goroutines  goroutines
-	isAbandoned atomic.Bool // see AbandonRequests
+	servingCtx     context.Context // ends when the meter begins to stop
+	stopServing    context.CancelFunc
+	runCtx         context.Context // of all appends and reads; ends later than servingCtx
+	cancelRun      context.CancelFunc
+	goroutines     goroutineGroup
+	hasCutRequests atomic.Bool // see NoteCutRequests
 }
 
 // New returns the meter of a new run of an instance, over the log that has the usage streams. The meter's own work also counts

@@ -261,8 +261,8 @@ func (i *Instance) Watch(ctx context.Context) error {
 	return parts.Wait()
 }
 
-// AbandonRequests notes, before Work is ended, that requests are still being answered and that nobody waits for them any more.
-func (i *Instance) AbandonRequests() { i.usage.AbandonRequests() }
+// NoteCutRequests notes that requests were cut before they were answered. It is called before Work is ended.
+func (i *Instance) NoteCutRequests() { i.usage.NoteCutRequests() }
 
 // Close frees the vault. It is called when no other part of the instance runs any more.
 func (i *Instance) Close() error { return i.vault.Close() }

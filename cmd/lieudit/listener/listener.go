@@ -28,6 +28,7 @@ type Listener struct {
 	log           *slog.Logger
 	server        *http.Server
 	active        atomic.Int64 // requests that are being answered
+	hasCut        atomic.Bool  // see HasCutRequests
 
 	opened chan struct{}       // closed when socket is set
 	socket *connlimit.Listener // nil before
@@ -120,6 +121,7 @@ func (l *Listener) Serve(ctx context.Context, finish time.Duration) error {
 	defer cancel()
 	err := l.server.Shutdown(shutdownCtx)
 	if errors.Is(err, context.DeadlineExceeded) {
+		l.hasCut.Store(l.active.Load() > 0)
 		err = l.server.Close()
 		l.awaitCutRequests()
 	}
@@ -127,8 +129,8 @@ func (l *Listener) Serve(ctx context.Context, finish time.Duration) error {
 	return err
 }
 
-// HasRequests reports whether requests are being answered. After Serve these are the ones that it has given up.
-func (l *Listener) HasRequests() bool { return l.active.Load() > 0 }
+// HasCutRequests reports whether Serve cut requests that did not end in time: nobody got their answers. Some of them may still be running.
+func (l *Listener) HasCutRequests() bool { return l.hasCut.Load() }
 
 // cutTimeout is how long requests that were cut have to end, and cutPoll how often awaitCutRequests checks.
 const (
@@ -139,7 +141,7 @@ const (
 // awaitCutRequests gives requests that were cut the time to settle their usage: their handlers end once they notice the cut, and
 // Server.Close does not wait for that.
 func (l *Listener) awaitCutRequests() {
-	for end := time.Now().Add(cutTimeout); l.HasRequests() && time.Now().Before(end); {
+	for end := time.Now().Add(cutTimeout); l.active.Load() > 0 && time.Now().Before(end); {
 		time.Sleep(cutPoll)
 	}
 }

@@ -4,45 +4,64 @@ import (
 	"context"
 	"log/slog"
 	"net/http"
+	"sync"
 	"testing"
 	"time"
 )
 
-// A request that neither ends in time nor notices that its connection was cut is left behind, and the caller is told.
-func TestRequestsThatDoNotEndAreLeftBehind(t *testing.T) {
+// Nobody gets the answer of a request that is cut, whether its handler notices that or goes on.
+func TestServeTellsWhetherItCutRequests(t *testing.T) {
 	t.Parallel()
-	for _, ends := range []bool{true, false} {
-		begun, released := make(chan struct{}), make(chan struct{})
-		handler := http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-			close(begun)
-			if ends {
-				<-r.Context().Done()
-			} else {
-				<-released
+	for name, test := range map[string]struct {
+		finish  time.Duration
+		notices bool // that its connection was cut
+		want    bool
+	}{
+		"a request that ends in time":        {time.Minute, true, false},
+		"a request that ends once it is cut": {time.Millisecond, true, true},
+		"a request that goes on":             {time.Millisecond, false, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			begun, released := make(chan struct{}), make(chan struct{})
+			handler := http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+				close(begun)
+				cut := r.Context().Done()
+				if !test.notices {
+					cut = nil
+				}
+				select {
+				case <-cut:
+				case <-released:
+				}
+			})
+			l := New("API", "127.0.0.1:0", 10, handler, func() bool { return false }, slog.New(slog.DiscardHandler))
+			if err := l.Open(); err != nil {
+				t.Fatal(err)
+			}
+			ctx, stop := context.WithCancel(t.Context())
+			served, answered := make(chan error), make(chan error)
+			go func() { served <- l.Serve(ctx, test.finish) }()
+			go func() {
+				_, err := http.Get(l.URL())
+				answered <- err
+			}()
+			<-begun
+			stop()
+			release := sync.OnceFunc(func() { close(released) })
+			if !test.want {
+				release()
+			}
+			if err := <-served; err != nil {
+				t.Error(err)
+			}
+			if l.HasCutRequests() != test.want {
+				t.Errorf("requests were cut: %v, want %v", l.HasCutRequests(), test.want)
+			}
+			release()
+			if err := <-answered; (err != nil) != test.want {
+				t.Errorf("the request was answered with %v", err)
 			}
 		})
-		l := New("API", "127.0.0.1:0", 10, handler, func() bool { return false }, slog.New(slog.DiscardHandler))
-		if err := l.Open(); err != nil {
-			t.Fatal(err)
-		}
-		ctx, stop := context.WithCancel(t.Context())
-		served, answered := make(chan error), make(chan error)
-		go func() { served <- l.Serve(ctx, time.Millisecond) }()
-		go func() {
-			_, err := http.Get(l.URL())
-			answered <- err
-		}()
-		<-begun
-		stop()
-		if err := <-served; err != nil {
-			t.Error(err)
-		}
-		if l.HasRequests() == ends {
-			t.Errorf("the request notices that it was cut: %v; requests are left: %v", ends, l.HasRequests())
-		}
-		close(released)
-		if err := <-answered; err == nil {
-			t.Error("a request that was cut has an answer")
-		}
 	}
 }

@@ -254,8 +254,8 @@ func (s *service) run(ctx context.Context) error {
 	foreground.Go(func() error { return s.instance.Watch(serving) })
 	foreground.Go(func() error { return s.notifySupervisor(serving, s.isReady) })
 	err := foreground.Wait()
-	if s.api.HasRequests() {
-		s.instance.AbandonRequests()
+	if s.api.HasCutRequests() || s.area.HasCutRequests() { // the customer area has requests to try, which count
+		s.instance.NoteCutRequests()
 	}
 	stop()
 	return errors.Join(err, background.Wait())
