@@ -189,7 +189,7 @@ func (m *Model) End(c *Call, a Answer, wall time.Time) {
 		m.learnKey(c, a)
 	}
 	if c.onPlaces != nil {
-		settleStep(m, c, m.customer(c.Account).places, c.onPlaces, a, isRefused, func() string { return summarizePlaces(c.OnPlaces, a) }, m.showsSite)
+		settleStep(m, c, m.customer(c.Account).places, c.onPlaces, a, isRefused, func() string { return summarizePlaces(c.OnPlaces, a) }, m.showsSiteOf(c.Account))
 		m.checkSite(c, a)
 	}
 }
@@ -289,6 +289,33 @@ func short(a Answer) string {
 func showsAccount(now account, due, answer string) (is, mayBeLater bool) {
 	isSuccess := strings.HasPrefix(due, "20") && strings.HasPrefix(answer, due[:4])
 	return due == answer || isSuccess && answer == due[:4]+strings.TrimPrefix(now.show(0)[0].answer, "0 "), isSuccess
+}
+
+// showsSiteOf is showsSite for the sites of an account. If the account may be erased by now, an answer without the name is right too: the
+// instance can read it no more, unless it still has the data key in memory.
+func (m *Model) showsSiteOf(account string) func(now places, due, answer string) (is, mayBeLater bool) {
+	return func(now places, due, answer string) (is, mayBeLater bool) {
+		is, mayBeLater = m.showsSite(now, due, answer)
+		if !is && m.mayBeErased(account) {
+			is, _ = m.showsSite(now, withoutName(due), answer)
+		}
+		return is, mayBeLater
+	}
+}
+
+// withoutName returns the short form of an answer as it is once the name in it, which comes last, cannot be read.
+func withoutName(answer string) string {
+	if begin := strings.LastIndex(answer, ` "`); begin >= 0 && strings.HasPrefix(answer, "20") {
+		return answer[:begin] + ` ""`
+	}
+	return answer
+}
+
+// mayBeErased reports whether an account may be erased by now.
+func (m *Model) mayBeErased(id string) bool {
+	of := m.customer(id).account
+	return slices.ContainsFunc(of.possible, func(b branch[account]) bool { return b.state.isErased }) ||
+		slices.ContainsFunc(of.pending, func(s *step[account]) bool { return s.command == AccountCommand(EraseAccount{}) })
 }
 
 // showsSite is the same for places. A later version of the due site is right too.

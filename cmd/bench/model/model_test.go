@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -582,6 +583,55 @@ func TestCommandsAtOnceAreOrdered(t *testing.T) {
 				m.End(b, Answer{Status: c.status[1], Body: []byte(site("b", c.versions[1])), IsSent: true}, wall)
 				if (broken == 0) != c.isPossible {
 					t.Errorf("%d violations, want some: %v", broken, !c.isPossible)
+				}
+			})
+		})
+	}
+}
+
+// While a put waits for the log, the account may be closed and erased: its answer then has a name that can still be read, or none.
+func TestAPutMayBeAnsweredWithoutTheNameThatWasErasedMeanwhile(t *testing.T) {
+	t.Parallel()
+	const closed = `{"id":"compte-01","nom":"Un","plan":"STARTER","quota":8,"debut_periode":"2026-01-01","ferme_le":"2026-01-05T00:00:00Z"}`
+	erased := strings.Replace(closed, "Un", "", 1)
+	for _, c := range []struct {
+		name       string
+		erases     bool
+		isAnswered bool // before the put is
+		shown      string
+		isPossible bool
+	}{
+		{"erased", true, true, "", true},
+		{"erased, and still readable", true, true, "a", true},
+		{"being erased", true, false, "", true},
+		{"erased, and another name", true, true, "b", false},
+		{"not erased", false, false, "", false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				var broken []string
+				m := New(func(rule Rule, format string, args ...any) {
+					if rule == OneOrder {
+						broken = append(broken, fmt.Sprintf(format, args...))
+					}
+				})
+				for _, e := range story()[:7] {
+					time.Sleep(e.wait)
+					m.End(m.Begin(e.op, wall), Answer{Status: e.status, Body: []byte(e.body), IsSent: true}, wall)
+				}
+				put := m.Begin(withKey("k", "PUT site", Locations, PutSite{"r", "s", "a"}), wall)
+				m.End(m.Begin(inArea("compte-01", "POST :close", CloseAccount{}), wall), Answer{Status: 200, Body: []byte(closed), IsSent: true}, wall)
+				if c.erases {
+					erase := m.Begin(inArea("compte-01", "POST :erase", EraseAccount{}), wall)
+					if c.isAnswered {
+						m.End(erase, Answer{Status: 200, Body: []byte(erased), IsSent: true}, wall)
+					}
+				}
+				shown := strings.ReplaceAll(shownSite1, `"nom":"a"`, fmt.Sprintf(`"nom":%q`, c.shown))
+				m.End(put, Answer{Status: 201, Body: []byte(shown), IsSent: true}, wall)
+				if (len(broken) == 0) != c.isPossible {
+					t.Errorf("possible: %v; %q", c.isPossible, broken)
 				}
 			})
 		})
