@@ -20,7 +20,8 @@ func (p program) simulateCommand() *cli.Command {
 		Description: `Each history runs in one process, on a clock that does not wait: three instances on shared logs, databases and a vault,
 twenty accounts with a hundred acts a day, five faults a day. What strikes is the table of package
 cmd/bench/simulation/faults, what is checked the list of package cmd/bench/simulation/customers. A history that breaks a
-rule is played again and cut to the shortest script that still breaks it, which is kept in a file. Exit 1 when there is one.
+rule is played again and cut to the shortest script that still breaks it, which is kept in a file, and so is what it printed.
+Exit 1 when there is one.
 
   go run ./cmd/bench simulate --days 5000
   go run ./cmd/bench simulate --days 100 --seed 1 --race

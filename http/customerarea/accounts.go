@@ -217,8 +217,8 @@ func toNextTerms(s *account.State, now time.Time) *body.NextTerms {
 	return &body.NextTerms{Plan: next.Plan, Quota: next.Quota, Effective: effective.In(plan.Paris)}
 }
 
-// toNextAgency is the agency that is joined or left later than an instant, or nil. A membership that was withdrawn before it began ends at
-// the time of the instance that withdrew it: one whose clock is behind has that still to come, but nothing changes then.
+// toNextAgency is the agency that is joined or left later than an instant, or nil. A join that was withdrawn before it began ends at the
+// time of the instance that withdrew it. To an instance whose clock is behind, that end is still to come, although it changes nothing.
 func toNextAgency(s *account.State, now time.Time) *body.NextAgency {
 	next, effective, ok := s.Agency.Next(now)
 	if !ok || next.Agency == s.AgencyAt(now) {

@@ -108,8 +108,9 @@ func (p *Projector) Run(ctx context.Context) error {
 	return err
 }
 
-// idleSubscriber has no messages. Its handler keeps the router running until it is closed: a router ends with its last handler. All
-// generations may be damaged at once, and a handler that is added to a router that is ending may panic: its WaitGroup is waited for.
+// idleSubscriber has no messages. Its handler keeps the router running until Close. Without it a router ends with its last handler, and
+// all generations may be damaged at once. Adding a handler to a router that is ending may panic, because the router already waits on its
+// WaitGroup.
 type idleSubscriber struct{}
 
 // Subscribe returns a channel that is closed when ctx ends.
@@ -119,7 +120,7 @@ func (idleSubscriber) Subscribe(ctx context.Context, _ string) (<-chan *message.
 	return c, nil
 }
 
-// Close does nothing: the router ends after the context of its handlers.
+// Close does nothing: a router that is closed ends the context of this handler itself.
 func (idleSubscriber) Close() error { return nil }
 
 // ErrUnknownModel: there is no read model of that name.

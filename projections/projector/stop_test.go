@@ -58,7 +58,7 @@ func TestAProjectorThatEndsWaitsForItsBatch(t *testing.T) {
 	})
 }
 
-// blockingHandler is a log handler that blocks the first worker while it is made.
+// blockingHandler is a log handler that blocks the creation of the first worker.
 type blockingHandler struct {
 	slog.Handler
 	block func()
@@ -86,14 +86,20 @@ func TestTheRouterEndsAfterTheLastWorkerWasStarted(t *testing.T) { // not parall
 			<-released
 		})
 		p.Log = slog.New(blockingHandler{slog.DiscardHandler, block})
+		isRouterRunning := func() bool {
+			stacks := make([]byte, 1<<20)
+			return strings.Contains(string(stacks[:runtime.Stack(stacks, true)]), "message.(*Router).Run(")
+		}
+		if isRouterRunning() {
+			t.Fatal("the router of another test is running")
+		}
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error)
 		go func() { ended <- p.Run(ctx) }()
 		<-reached
 		cancel()
 		synctest.Wait()
-		stacks := make([]byte, 1<<20)
-		if stacks = stacks[:runtime.Stack(stacks, true)]; !strings.Contains(string(stacks), "message.(*Router).Run(") {
+		if !isRouterRunning() {
 			t.Error("the router ended before the worker was started")
 		}
 		close(released)

@@ -390,7 +390,7 @@ func accountFromRow(r table.Account, now table.Instant) (Account, error) {
 		a.Plan, a.Quota = plan.Name(r.NextPlan), r.NextQuota
 	}
 	switch {
-	case r.NextAgencyFrom > now && r.NextAgency == r.Agency: // a membership was withdrawn before it began, by an instance whose clock is ahead
+	case r.NextAgencyFrom > now && r.NextAgency == r.Agency: // the join was withdrawn before it began, by an instance whose clock is ahead: nothing changes
 	case r.NextAgencyFrom > now:
 		a.AgencyChange = &AgencyChange{r.NextAgency, r.NextAgencyFrom.Time()}
 	case r.NextAgencyFrom != 0:

@@ -6,6 +6,7 @@
 package simulate
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -35,7 +36,7 @@ type Options struct {
 	Parallel    int    // histories at a time
 	Race        bool   // with the race detector
 	Tree        string // folder of the module that is built
-	Keep        string // folder for scripts that fail
+	Keep        string // folder for the scripts and the output of failed histories
 	Log         func(string)
 }
 
@@ -55,7 +56,9 @@ type Failure struct {
 	Played int    `json:"played"`
 	Race   string `json:"race,omitempty"`   // first report of the race detector
 	Script string `json:"script,omitempty"` // file of the shortest script
-	Output string `json:"output,omitempty"` // file of what the history printed: it may not do so again
+	Output string `json:"output,omitempty"` // file of what the history printed: a replay may not fail again
+
+	printed string
 }
 
 // Run plays histories until it has played Options.Days, and returns their failures.
@@ -74,6 +77,7 @@ func Run(ctx context.Context, o Options) (Report, error) {
 	r.Took, r.Days = time.Since(began), p.played
 	for i := range r.Failures {
 		if ctx.Err() == nil {
+			p.keepOutput(&r.Failures[i])
 			p.study(ctx, &r.Failures[i])
 		}
 	}
@@ -119,11 +123,7 @@ func (p *player) playAll(ctx context.Context) (failures []Failure) {
 			defer p.mu.Unlock()
 			p.played += p.HistoryDays
 			if text != "" && ctx.Err() == nil {
-				f := Failure{Seed: seed, Day: p.played, Text: text, Race: raceReport(out), Output: p.keptFile(seed, ".txt")}
-				if err := writeFile(f.Output, []byte(out)); err != nil {
-					p.Log(err.Error())
-				}
-				failures = append(failures, f)
+				failures = append(failures, Failure{Seed: seed, Day: p.played, Text: text, Race: raceReport(out), printed: out})
 				p.Log(fmt.Sprintf("seed %d: %s", seed, text))
 			}
 			return nil
@@ -179,7 +179,7 @@ func summarize(out string) string {
 		case strings.HasPrefix(line, "panic: test timed out"):
 			return "the history does not end: " + stuckGoroutine(out)
 		case strings.HasPrefix(line, "panic:"), strings.HasPrefix(line, "fatal error:"), strings.Contains(line, raceBegins):
-			return strings.TrimSpace(line) + " " + firstOwnFrame(out)
+			return strings.TrimSpace(line) + " " + firstOwnFrame(cmp.Or(raceReport(out), out))
 		}
 	}
 	return "failed without a word: " + strings.TrimSpace(out[:min(len(out), 300)])
@@ -210,7 +210,7 @@ func raceReport(out string) string {
 const raceBegins = "WARNING: DATA RACE"
 
 // firstOwnFrame returns the first function of the service in a stack, otherwise the first of the simulation. The race detector
-// indents its stacks, a panic does not.
+// indents its stacks; a panic does not.
 func firstOwnFrame(stack string) (frame string) {
 	for line := range strings.Lines(stack) {
 		line = strings.TrimSpace(line)
@@ -232,6 +232,9 @@ const repetitions = 5
 func (p *player) study(ctx context.Context, f *Failure) {
 	script := simulation.Generate(f.Seed, p.HistoryDays)
 	rule, _, _ := strings.Cut(f.Text, ":")
+	if f.Race != "" {
+		rule = f.Text // with its place: another race is another failure
+	}
 	s := shortener{player: p, rule: rule}
 	f.Played = repetitions
 	f.Failed = s.countFailures(ctx, script, repetitions)
@@ -245,7 +248,17 @@ func (p *player) study(ctx context.Context, f *Failure) {
 	}
 }
 
-// keptFile names a file of a failed history.
+// keepOutput writes what a failed history printed to a file.
+func (p *player) keepOutput(f *Failure) {
+	file := p.keptFile(f.Seed, ".txt")
+	if err := writeFile(file, []byte(f.printed)); err != nil {
+		p.Log(err.Error())
+		return
+	}
+	f.Output = file
+}
+
+// keptFile returns the path of a file that is kept of a failed history.
 func (p *player) keptFile(seed uint64, extension string) string {
 	return filepath.Join(p.Keep, fmt.Sprintf("simulation-%d%s", seed, extension))
 }
