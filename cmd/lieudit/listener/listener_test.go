@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// Nobody gets the answer of a request that is cut, whether its handler notices that or goes on.
+// Nobody gets the answer of a request that is cut, whether its handler notices that or keeps running.
 func TestServeTellsWhetherItCutRequests(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
@@ -19,7 +19,7 @@ func TestServeTellsWhetherItCutRequests(t *testing.T) {
 	}{
 		"a request that ends in time":        {time.Minute, true, false},
 		"a request that ends once it is cut": {time.Millisecond, true, true},
-		"a request that goes on":             {time.Millisecond, false, true},
+		"a request that keeps running":       {time.Millisecond, false, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
